@@ -25,7 +25,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ..annotations import Count, DenseInfo, Scalar, Vector, Y
 from ..solvers.base.hooked import HookedSolver
-from ..solvers.base.replayable import as_replayable
+from ..solvers.base.replayable import Start, as_replayable
 from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.dae.base import AbstractDAESolver
 from ..solvers.dae.controllers import PredictiveController, ProposedStepController
@@ -141,14 +141,13 @@ class _ReplayedRun:
         return self.record_step(state, (y1, after)), (y1, after)
 
     def replay(
-        self, step_record: PyTree[Array], theta: PyTree, ta: Scalar, tb: Scalar, start: PyTree
+        self, step_record: PyTree[Array], theta: PyTree, ta: Scalar, tb: Scalar, memory: PyTree
     ):
         """Replay a step; return the start of the next step and dense information."""
         terms, args, solver = eqx.combine(theta, self.theta_static)
-        (y, values), lengths = start
-        y1, dense, (values, lengths) = as_replayable(solver).replay(
-            terms, ta, tb, y, args, (values, lengths), step_record, self.init.made_jump
-        )
+        (y, values), lengths = memory
+        start = Start(solver, terms, ta, tb, y, args, self.init.made_jump, (values, lengths))
+        y1, dense, (values, lengths) = as_replayable(solver).replay(start, step_record)
         return ((y1, values), lengths), dense
 
     def output(self, ta: Scalar, tb: Scalar, dense: DenseInfo, t: Scalar):

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..annotations import Scalar
+from ..annotations import Matrix, Scalar, Vector
 from ..checks import ArrayInput
 from ..formulations import AbstractNullSpace
 from ..formulations.charts import Unknowns, join_chart, split_chart
@@ -67,11 +67,11 @@ class LocalModel(NamedTuple):
     r"""First-order model near a state: $\dot\xi = f_0 + A \xi + B \delta u$ and $\delta z = C \xi +
     D \delta u$; `directions`, $N$, (f, p)."""
 
-    A: Float[Array, "n n"]
+    A: Matrix
     B: Float[Array, "n m"]
     C: Float[Array, "z n"]
     D: Float[Array, "z m"]
-    f0: Float[Array, " n"]
+    f0: Vector
     directions: Float[Array, "f p"]
 
 
@@ -129,7 +129,7 @@ def unknowns_near(
     at: SystemConfiguration,
     y: Unknowns,
     local: LocalCoordinates,
-    xi: Float[Array, " n"],
+    xi: Vector,
 ) -> Unknowns:
     """Return the unknowns at small local coordinates, exact to first order.
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
+from jaxtyping import Array
 
-from ..annotations import Matrix3, Scalar, Vector3
+from ..annotations import Flag, Matrix3, Scalar, Vector3
 from ..checks import (
     ArrayInput,
     as_leaf,
@@ -117,7 +117,7 @@ class NearestPhysical(NamedTuple):
     """A physical inertia, and whether it differs from the given one."""
 
     inertia: Array
-    moved: Bool[Array, ""]
+    moved: Flag
 
 
 def nearest_physical(inertia: ArrayInput, margin: ArrayInput = 0.0) -> NearestPhysical:
@@ -154,7 +154,7 @@ def nearest_physical(inertia: ArrayInput, margin: ArrayInput = 0.0) -> NearestPh
     return NearestPhysical(jnp.where(moved, rotate_inertia(nearest, axes), tensor), moved)
 
 
-def _nearest_principal(moments: Vector3, margin: Scalar) -> tuple[Vector3, Bool[Array, ""]]:
+def _nearest_principal(moments: Vector3, margin: Scalar) -> tuple[Vector3, Flag]:
     """Return the nearest physical principal moments, and whether they changed."""
     euler = euler_tensor(moments)
     bound = margin * jnp.abs(euler[0] + euler[1] + euler[2])
@@ -235,7 +235,7 @@ def _euler_tensor_is_valid(inertia: Array) -> Array:
     return zero | _pivots_are_positive(shift - a, shift - b, shift - c, -d, -e, -f)
 
 
-def _or_one(x: Scalar, good: Bool[Array, ""]) -> Scalar:
+def _or_one(x: Scalar, good: Flag) -> Scalar:
     """Return `x` where `good` is true, 1 elsewhere; NumPy scalars stay NumPy scalars."""
     good = good.astype(x.dtype)
     return x * good + 1.0 * (1 - good)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..annotations import Scalar
+from ..annotations import Scalar, Vector3
 from ..checks import ArrayInput, is_traced, scalar_leaf, vector_leaf
 from ..forces.base import AbstractForce, Bodies, Kinematics, Loads
 from ..forces.joint_force import joint_name
@@ -87,10 +87,10 @@ class PlaneContact(AbstractContact):
     """
 
     body: str | None = eqx.field(static=True)
-    point: Float[Array, "3"]
-    origin: Float[Array, "3"]
-    normal: Float[Array, "3"]
-    radius: Float[Array, ""]
+    point: Vector3
+    origin: Vector3
+    normal: Vector3
+    radius: Scalar
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class PlaneContact(AbstractContact):
     def check(self, model: AbstractFormulation) -> None:
         self._sensor.check(model)
 
-    def contact_point(self, view: SystemView) -> Float[Array, "3"]:
+    def contact_point(self, view: SystemView) -> Vector3:
         """Return the point of the sphere nearest to the plane, (3,) m, space components."""
         centre = self._centre(view)
         normal = unit_vector(self.normal.astype(centre.dtype))
@@ -169,7 +169,7 @@ class PlaneContact(AbstractContact):
 
         return Position(self.body, self.point)
 
-    def _centre(self, view: SystemView) -> Float[Array, "3"]:
+    def _centre(self, view: SystemView) -> Vector3:
         return view.sensors[self._sensor]
 
 
@@ -177,10 +177,10 @@ class _NormalForce(AbstractForce):
     """The force `effort`, N, along `normal` on a sphere, at its point nearest to a plane."""
 
     body: str = eqx.field(static=True)
-    point: Float[Array, "3"]
-    normal: Float[Array, "3"]
-    radius: Float[Array, ""]
-    effort: Float[Array, ""]
+    point: Vector3
+    normal: Vector3
+    radius: Scalar
+    effort: Scalar
 
     def body_names(self) -> tuple[str, ...]:
         return (self.body,)
@@ -207,7 +207,7 @@ class JointStop(AbstractContact):
     """
 
     joint: str = eqx.field(static=True)
-    limit: Float[Array, ""]
+    limit: Scalar
     side: Literal["upper", "lower"] = eqx.field(static=True)
     component: int | None = eqx.field(static=True)
     _signs: ClassVar[dict[str, float]] = {"upper": -1.0, "lower": 1.0}

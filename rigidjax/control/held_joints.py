@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from ..annotations import Scalar
 from ..checks import common_dtype
@@ -81,7 +81,7 @@ class StickOrSlip(AbstractChange):
     """
 
     index: int = eqx.field(static=True)
-    duration: Float[Array, ""]
+    duration: Scalar
     sets_modes: ClassVar[bool] = True
 
     def apply(self, model: Any, t: Scalar, y: Unknowns, when: Callable[..., Scalar]) -> Unknowns:

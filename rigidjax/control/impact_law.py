@@ -10,9 +10,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
-from ..annotations import Scalar
+from ..annotations import Flag, Matrix3, Scalar, Vector3
 
 # Numbers of steps; in a step the direction of friction is constant and the normal velocity changes
 # by `_PART` of its initial value, unless its rate is below `_LEAST_RATE`.
@@ -41,15 +41,15 @@ class _Impact(NamedTuple):
 
     normal: Scalar
     slip: Float[Array, "2"]
-    impulse: Float[Array, "3"]
+    impulse: Vector3
     work: Scalar
     lowest: Scalar
-    is_done: Bool[Array, ""]
+    is_done: Flag
 
 
 def frictional_impulse(
-    W: Float[Array, "3 3"], velocity: Float[Array, "3"], restitution: Scalar, friction: Scalar
-) -> Float[Array, "3"]:
+    W: Matrix3, velocity: Vector3, restitution: Scalar, friction: Scalar
+) -> Vector3:
     r"""Return the impulse of an impact by Stronge's law of restitution.
 
     The normal impulse returns $e^2$ times the work that compression took, and friction takes
@@ -127,7 +127,7 @@ def _stop(
 
 
 def _advance(
-    impact: _Impact, W: Float[Array, "3 3"], e: Scalar, force: Float[Array, "2"], length: Scalar
+    impact: _Impact, W: Matrix3, e: Scalar, force: Float[Array, "2"], length: Scalar
 ) -> _Impact:
     """Return the impact after a normal impulse `length`, or at its end.
 

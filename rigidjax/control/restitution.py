@@ -60,8 +60,8 @@ class Restitution(AbstractChange):
 
     may_repeat: ClassVar[bool] = True
 
-    coefficient: Float[Array, ""]
-    friction: Float[Array, ""] | None
+    coefficient: Scalar
+    friction: Scalar | None
 
     def __init__(self, coefficient: ArrayInput, friction: ArrayInput | None = None):
         self.coefficient = scalar_leaf(coefficient, "Restitution(coefficient=...)")

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ..annotations import Scalar
+from ..annotations import Count, Scalar
 from ..checks import find_duplicates
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns, join_chart, split_chart
@@ -152,7 +152,7 @@ class TransitionRecord(eqx.Module):
 
     times: Float[Array, " N"]
     kinds: Int[Array, " N"]
-    count: Int[Array, ""]
+    count: Count
     before: State
     after: State
     names: tuple[str, ...] = eqx.field(static=True)

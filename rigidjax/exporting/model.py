@@ -12,7 +12,7 @@ from jax.extend.core import jaxpr_as_fun
 from jax.interpreters.partial_eval import dce_jaxpr
 from jaxtyping import Array, Float
 
-from ..annotations import Scalar
+from ..annotations import Scalar, Vector
 from ..checks import collect_faults, common_dtype, find_duplicates
 from ..formulations import AbstractFormulation
 from ..formulations.binding import bind_inputs
@@ -136,8 +136,8 @@ class FlatModel(eqx.Module):
             return bind_inputs(with_inputs(model, values), {}, "export(inputs=...)")
 
     def evaluate(
-        self, t: Scalar, x: Float[Array, " n"], u: Float[Array, " m"], p: Float[Array, " k"]
-    ) -> tuple[Float[Array, " n"], Float[Array, " z"]]:
+        self, t: Scalar, x: Vector, u: Float[Array, " m"], p: Float[Array, " k"]
+    ) -> tuple[Vector, Float[Array, " z"]]:
         """Return the rates of the states and the outputs."""
         model = self.bind(u, p)
         readings = [jnp.ravel(s.predict(model, t, x)) for s in self.outputs]
@@ -284,7 +284,7 @@ def _entries(name: str, shape: Sequence[int]) -> list[str]:
     return [f"{name}[{','.join(str(k + 1) for k in index)}]" for index in np.ndindex(*shape)]
 
 
-def _split(flat: Float[Array, " n"], shapes: Sequence[tuple[int, ...]]) -> list[Array]:
+def _split(flat: Vector, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
     """Return consecutive parts of an array in these shapes."""
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
     parts = jnp.split(flat, ends[:-1]) if shapes else []

@@ -104,15 +104,6 @@ def _text(text: str) -> str:
     return f'"{escaped}"'
 
 
-_CAPABILITIES = {
-    "2.0": ("canGetAndSetFMUstate", "canSerializeFMUstate", "providesDirectionalDerivative"),
-    "3.0": (
-        "canGetAndSetFMUState", "canSerializeFMUState", "providesDirectionalDerivatives",
-        "providesAdjointDerivatives",
-    ),
-}  # fmt: skip
-
-
 class ScalarVariable(NamedTuple):
     """A variable of an FMU.
 

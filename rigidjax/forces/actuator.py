@@ -8,15 +8,19 @@ from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike
 
-from ..annotations import Scalar
+from ..annotations import Scalar, Vector
 from ..bodies.body import Body
 from ..checks import ArrayInput, as_leaf, finite_leaf, positive_leaf, scalar_leaf
+from ..joints.base import AbstractJoint
 from ..signals.laws import as_law, check_shapes, law_result
 from ..signals.switches import evaluate_law
 from .base import AbstractStatefulForce, Bodies, Kinematics, Loads
-from .joint_force import AbstractJointForce, coordinate_loads
+from .joint_force import AbstractJointForce, checked_component, coordinate_loads, joint_name
+
+# A command as the constructors of actuators accept it.
+Command: TypeAlias = ArrayLike | Callable[..., Any]
 
 
 class AbstractActuator(AbstractStatefulForce, AbstractJointForce):
@@ -47,7 +51,7 @@ class AbstractActuator(AbstractStatefulForce, AbstractJointForce):
     num_states: eqx.AbstractClassVar[int]
 
     @abc.abstractmethod
-    def rates(self, *args: Any, **kwargs: Any) -> Float[Array, " n"]:
+    def rates(self, *args: Any, **kwargs: Any) -> Vector:
         """Return the rates of the states, (num_states,).
 
         **Arguments:** `t`, s; `x`, (num_states,); `u`, a scalar; where the method has five
@@ -95,12 +99,12 @@ class AbstractActuator(AbstractStatefulForce, AbstractJointForce):
     def generalised_force(self, t: Scalar, coordinate: Scalar, rate: Scalar) -> Scalar:
         raise self.states_error()
 
-    def rates_in_view(self, t: Scalar, x: Float[Array, " n"], view: Any) -> Array:
+    def rates_in_view(self, t: Scalar, x: Vector, view: Any) -> Array:
         k = self.component or 0
         return self.state_rates(t, x, view.coordinates[self.joint][k], view.rates[self.joint][k])
 
     def loads_at_states(
-        self, t: Scalar, x: Float[Array, " n"], bodies: Bodies, kinematics: Kinematics
+        self, t: Scalar, x: Vector, bodies: Bodies, kinematics: Kinematics
     ) -> Loads:
         (joint,), k = kinematics.joints, self.component or 0
         Q = self.evaluate_force(t, x, joint.coordinates[k], joint.rates[k])
@@ -111,8 +115,34 @@ class AbstractActuator(AbstractStatefulForce, AbstractJointForce):
         return evaluate_law(method, *arguments[: _num_parameters(method.__func__) - 1])
 
 
-# A command as the constructors of actuators accept it.
-Command: TypeAlias = ArrayLike | Callable[..., Any]
+class AbstractDrive(AbstractActuator):
+    """An actuator of this package, whose states at the start of a run are an argument.
+
+    **Attributes:** `initial`, the states at the start, (num_states,).
+    """
+
+    joint: str = eqx.field(static=True)
+    command: Command
+    component: int | None = eqx.field(static=True)
+    initial: eqx.AbstractVar[Vector]
+    state_names: eqx.AbstractClassVar[tuple[str, ...]]  # pyright: ignore[reportIncompatibleMethodOverride]
+
+    def set_common(
+        self,
+        joint: str | AbstractJoint,
+        command: Command,
+        initial: ArrayInput,
+        component: int | None,
+    ) -> None:
+        """Check and set the arguments that all drives have."""
+        name = type(self).__name__
+        self.joint = joint_name(joint, name)
+        self.command = command_law(command, f"{name}(command=...)")
+        self.initial = initial_leaf(initial, self.num_states, f"{name}(initial=...)")
+        self.component = checked_component(component, name)
+
+    def initial_states(self) -> Vector:
+        return self.initial
 
 
 def command_law(command: Command, argument: str) -> Any:
@@ -134,7 +164,7 @@ def command_value(command: Any, t: Scalar, argument: str) -> Scalar:
     return law_result(value, (), f"`{argument}` must return a scalar")
 
 
-def initial_leaf(initial: ArrayInput, count: int, argument: str) -> Float[Array, " n"]:
+def initial_leaf(initial: ArrayInput, count: int, argument: str) -> Vector:
     """Return the checked states at the start, (count,); a scalar is the value of all of them."""
     value = finite_leaf(initial, argument, (), (count,))
     return value if value.shape else as_leaf(jnp.full(count, value))

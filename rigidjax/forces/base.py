@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..annotations import Scalar, Vector3
+from ..annotations import Scalar, Vector, Vector3
 from ..bodies.body import Body
 from ..checks import did_you_mean, vector_leaf
 from ..joints.base import AbstractJoint
@@ -284,7 +284,7 @@ class AbstractStatefulForce(AbstractForce):
     depends_on_translation: ClassVar[bool] = False
 
     @abc.abstractmethod
-    def rates_in_view(self, t: Scalar, x: Float[Array, " n"], view: Any) -> Array:
+    def rates_in_view(self, t: Scalar, x: Vector, view: Any) -> Array:
         """Return the rates of the states, (num_states,).
 
         **Arguments:** `t`, s; `x`, (num_states,); `view`, the `SystemView` at this time.
@@ -292,7 +292,7 @@ class AbstractStatefulForce(AbstractForce):
 
     @abc.abstractmethod
     def loads_at_states(
-        self, t: Scalar, x: Float[Array, " n"], bodies: Bodies, kinematics: Kinematics
+        self, t: Scalar, x: Vector, bodies: Bodies, kinematics: Kinematics
     ) -> Loads:
         """Return the loads at the states `x`, (num_states,); other arguments as for `loads`."""
 
@@ -301,7 +301,7 @@ class AbstractStatefulForce(AbstractForce):
     def state_labels(self) -> tuple[str, ...]:
         """Names of the states in the unknowns of a run; repeated ones get a number there."""
 
-    def initial_states(self) -> Float[Array, " n"]:
+    def initial_states(self) -> Vector:
         """Return the states at the start of a run, (num_states,); zero by default."""
         return jnp.zeros(self.num_states)
 
@@ -316,8 +316,8 @@ class ForceAtStates(AbstractForce):
     """A force with its states, and their rates, at one time."""
 
     force: AbstractStatefulForce
-    states: Float[Array, " n"]
-    rates: Float[Array, " n"]
+    states: Vector
+    rates: Vector
 
     depends_on_translation: ClassVar[bool] = False
 

@@ -2,25 +2,16 @@
 
 from typing import ClassVar
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from ..annotations import Scalar
 from ..checks import ArrayInput, check, positive_leaf, scalar_leaf
 from ..joints.base import AbstractJoint
-from .actuator import (
-    AbstractActuator,
-    Command,
-    command_law,
-    initial_leaf,
-    limit_leaf,
-    limit_magnitude,
-)
-from .joint_force import checked_component, joint_name
+from .actuator import AbstractDrive, Command, limit_leaf, limit_magnitude
 
 
-class DCMotor(AbstractActuator):
+class DCMotor(AbstractDrive):
     r"""A direct-current motor behind a gear, with the current $i$ of its winding as a state.
 
     $$L\,\frac{di}{dt} = u - R\,i - k_e N \dot q, \qquad Q = N k_t\, i$$
@@ -52,8 +43,6 @@ class DCMotor(AbstractActuator):
     free length or angle.
     """
 
-    joint: str = eqx.field(static=True)
-    command: Command
     resistance: Scalar
     inductance: Scalar
     torque_constant: Scalar
@@ -62,9 +51,9 @@ class DCMotor(AbstractActuator):
     current_limit: Scalar | None
     speed_limit: Scalar | None
     initial: Float[Array, "1"]
-    component: int | None = eqx.field(static=True)
 
     num_states: ClassVar[int] = 1
+    state_names: ClassVar[tuple[str, ...]] = ("current",)
 
     def __init__(
         self,
@@ -81,8 +70,7 @@ class DCMotor(AbstractActuator):
         component: int | None = None,
     ):
         name = type(self).__name__
-        self.joint = joint_name(joint, name)
-        self.command = command_law(command, f"{name}(command=...)")
+        self.set_common(joint, command, initial, component)
         self.resistance = positive_leaf(resistance, f"{name}(resistance=...)")
         self.inductance = positive_leaf(inductance, f"{name}(inductance=...)")
         self.torque_constant = positive_leaf(torque_constant, f"{name}(torque_constant=...)")
@@ -94,15 +82,6 @@ class DCMotor(AbstractActuator):
         self.back_emf = limit_leaf(back_emf, f"{name}(back_emf=...)")
         self.current_limit = limit_leaf(current_limit, f"{name}(current_limit=...)")
         self.speed_limit = limit_leaf(speed_limit, f"{name}(speed_limit=...)")
-        self.initial = initial_leaf(initial, self.num_states, f"{name}(initial=...)")
-        self.component = checked_component(component, name)
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        return ("current",)
-
-    def initial_states(self) -> Float[Array, "1"]:
-        return self.initial
 
     def rates(
         self, t: Scalar, x: Float[Array, "1"], u: Scalar, coordinate: Scalar, rate: Scalar

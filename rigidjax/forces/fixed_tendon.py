@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..annotations import Scalar
+from ..annotations import Scalar, Vector
 from ..checks import ArrayInput, as_leaf, check_all, finite_rule, float_array, scalar_leaf
 from ..joints.base import AbstractJoint
 from ..joints.constraint import check_single_coordinate
@@ -37,7 +37,7 @@ class FixedTendon(AbstractForce):
     """
 
     joints: tuple[str, ...] = eqx.field(static=True)
-    coefficients: Float[Array, " n"]
+    coefficients: Vector
     stiffness: Scalar
     damping: Scalar
     length: Float[Array, "2"]

@@ -2,24 +2,15 @@
 
 from typing import ClassVar
 
-import equinox as eqx
 from jaxtyping import Array, ArrayLike, Float
 
 from ..annotations import Scalar
 from ..checks import ArrayInput, positive_leaf
 from ..joints.base import AbstractJoint
-from .actuator import (
-    AbstractActuator,
-    Command,
-    command_law,
-    initial_leaf,
-    limit_leaf,
-    limit_magnitude,
-)
-from .joint_force import checked_component, joint_name
+from .actuator import AbstractDrive, Command, limit_leaf, limit_magnitude
 
 
-class LaggedMotor(AbstractActuator):
+class LaggedMotor(AbstractDrive):
     r"""A motor whose force or moment $Q$ follows its command $u$ with a first-order lag.
 
     $$\tau\,\dot Q = \operatorname{sat}(u) - Q$$
@@ -42,14 +33,12 @@ class LaggedMotor(AbstractActuator):
     component; when the `System` is built, for a joint without a free length or angle.
     """
 
-    joint: str = eqx.field(static=True)
-    command: Command
     time_constant: Scalar
     limit: Scalar | None
     initial: Float[Array, "1"]
-    component: int | None = eqx.field(static=True)
 
     num_states: ClassVar[int] = 1
+    state_names: ClassVar[tuple[str, ...]] = ("torque",)
 
     def __init__(
         self,
@@ -61,19 +50,9 @@ class LaggedMotor(AbstractActuator):
         component: int | None = None,
     ):
         name = type(self).__name__
-        self.joint = joint_name(joint, name)
-        self.command = command_law(command, f"{name}(command=...)")
+        self.set_common(joint, command, initial, component)
         self.time_constant = positive_leaf(time_constant, f"{name}(time_constant=...)")
         self.limit = limit_leaf(limit, f"{name}(limit=...)")
-        self.initial = initial_leaf(initial, self.num_states, f"{name}(initial=...)")
-        self.component = checked_component(component, name)
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        return ("torque",)
-
-    def initial_states(self) -> Float[Array, "1"]:
-        return self.initial
 
     def rates(self, t: Scalar, x: Float[Array, "1"], u: Scalar) -> Float[Array, "1"]:
         return (limit_magnitude(u, self.limit) - x) / self.time_constant

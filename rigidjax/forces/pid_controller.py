@@ -9,20 +9,12 @@ from jaxtyping import Array, ArrayLike, Float
 from ..annotations import Scalar
 from ..checks import ArrayInput, check, positive_leaf, scalar_leaf
 from ..joints.base import AbstractJoint
-from .actuator import (
-    AbstractActuator,
-    Command,
-    command_law,
-    initial_leaf,
-    limit_leaf,
-    limit_magnitude,
-)
-from .joint_force import checked_component, joint_name
+from .actuator import AbstractDrive, Command, limit_leaf, limit_magnitude
 
 Variable = Literal["coordinate", "rate"]
 
 
-class PIController(AbstractActuator):
+class PIController(AbstractDrive):
     r"""Proportional and integral control of the rate or the coordinate of a joint.
 
     With the error $e = u - y$ of the controlled variable $y$, the integral action $z$ and
@@ -54,17 +46,15 @@ class PIController(AbstractActuator):
     **Source:** Astrom and Murray, Feedback Systems, 2nd ed., 2021, sec. 11.4.
     """
 
-    joint: str = eqx.field(static=True)
-    command: Command
     proportional: Scalar
     integral: Scalar
     variable: Variable = eqx.field(static=True)
     limit: Scalar | None
     tracking_time: Scalar | None
     initial: Float[Array, "1"]
-    component: int | None = eqx.field(static=True)
 
     num_states: ClassVar[int] = 1
+    state_names: ClassVar[tuple[str, ...]] = ("integral_action",)
 
     def __init__(
         self,
@@ -79,22 +69,12 @@ class PIController(AbstractActuator):
         component: int | None = None,
     ):
         name = type(self).__name__
-        self.joint = joint_name(joint, name)
-        self.command = command_law(command, f"{name}(command=...)")
+        self.set_common(joint, command, initial, component)
         self.proportional = scalar_leaf(proportional, f"{name}(proportional=...)")
         self.integral = scalar_leaf(integral, f"{name}(integral=...)")
         self.variable = _checked_variable(variable, name)
         self.limit = limit_leaf(limit, f"{name}(limit=...)")
         _set_tracking_time(self, tracking_time)
-        self.initial = initial_leaf(initial, self.num_states, f"{name}(initial=...)")
-        self.component = checked_component(component, name)
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        return ("integral_action",)
-
-    def initial_states(self) -> Float[Array, "1"]:
-        return self.initial
 
     def rates(
         self, t: Scalar, x: Float[Array, "1"], u: Scalar, coordinate: Scalar, rate: Scalar
@@ -109,7 +89,7 @@ class PIController(AbstractActuator):
         return limit_magnitude(self.proportional * error + x[0], self.limit)
 
 
-class PIDController(AbstractActuator):
+class PIDController(AbstractDrive):
     r"""Proportional, integral and derivative control of the coordinate or the rate of a joint.
 
     With the error $e = u - y$ of the controlled variable $y$, the integral action $z$, the
@@ -144,8 +124,6 @@ class PIDController(AbstractActuator):
     **Source:** Astrom and Murray, Feedback Systems, 2nd ed., 2021, sec. 11.4 and 11.5.
     """
 
-    joint: str = eqx.field(static=True)
-    command: Command
     proportional: Scalar
     integral: Scalar
     derivative: Scalar
@@ -154,9 +132,9 @@ class PIDController(AbstractActuator):
     limit: Scalar | None
     tracking_time: Scalar | None
     initial: Float[Array, "2"]
-    component: int | None = eqx.field(static=True)
 
     num_states: ClassVar[int] = 2
+    state_names: ClassVar[tuple[str, ...]] = ("integral_action", "filtered_rate")
 
     def __init__(
         self,
@@ -173,8 +151,7 @@ class PIDController(AbstractActuator):
         component: int | None = None,
     ):
         name = type(self).__name__
-        self.joint = joint_name(joint, name)
-        self.command = command_law(command, f"{name}(command=...)")
+        self.set_common(joint, command, initial, component)
         self.proportional = scalar_leaf(proportional, f"{name}(proportional=...)")
         self.integral = scalar_leaf(integral, f"{name}(integral=...)")
         self.derivative = scalar_leaf(derivative, f"{name}(derivative=...)")
@@ -182,15 +159,6 @@ class PIDController(AbstractActuator):
         self.variable = _checked_variable(variable, name)
         self.limit = limit_leaf(limit, f"{name}(limit=...)")
         _set_tracking_time(self, tracking_time)
-        self.initial = initial_leaf(initial, self.num_states, f"{name}(initial=...)")
-        self.component = checked_component(component, name)
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        return "integral_action", "filtered_rate"
-
-    def initial_states(self) -> Float[Array, "2"]:
-        return self.initial
 
     def rates(
         self, t: Scalar, x: Float[Array, "2"], u: Scalar, coordinate: Scalar, rate: Scalar

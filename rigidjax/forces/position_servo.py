@@ -2,25 +2,16 @@
 
 from typing import ClassVar
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from ..annotations import Scalar
 from ..checks import ArrayInput, nonnegative_leaf, positive_leaf
 from ..joints.base import AbstractJoint
-from .actuator import (
-    AbstractActuator,
-    Command,
-    command_law,
-    initial_leaf,
-    limit_leaf,
-    limit_magnitude,
-)
-from .joint_force import checked_component, joint_name
+from .actuator import AbstractDrive, Command, limit_leaf, limit_magnitude
 
 
-class PositionServo(AbstractActuator):
+class PositionServo(AbstractDrive):
     r"""A servo drive that moves a joint to a commanded position.
 
     Its set point $s$ follows the command $u$ as a system of second order, and a spring and a damper
@@ -49,17 +40,15 @@ class PositionServo(AbstractActuator):
     without a free length or angle.
     """
 
-    joint: str = eqx.field(static=True)
-    command: Command
     stiffness: Scalar
     damping: Scalar
     natural_frequency: Scalar
     damping_ratio: Scalar
     limit: Scalar | None
     initial: Float[Array, "2"]
-    component: int | None = eqx.field(static=True)
 
     num_states: ClassVar[int] = 2
+    state_names: ClassVar[tuple[str, ...]] = ("set_point", "set_point_rate")
 
     def __init__(
         self,
@@ -74,22 +63,12 @@ class PositionServo(AbstractActuator):
         component: int | None = None,
     ):
         name = type(self).__name__
-        self.joint = joint_name(joint, name)
-        self.command = command_law(command, f"{name}(command=...)")
+        self.set_common(joint, command, initial, component)
         self.stiffness = nonnegative_leaf(stiffness, f"{name}(stiffness=...)")
         self.damping = nonnegative_leaf(damping, f"{name}(damping=...)")
         self.natural_frequency = positive_leaf(natural_frequency, f"{name}(natural_frequency=...)")
         self.damping_ratio = nonnegative_leaf(damping_ratio, f"{name}(damping_ratio=...)")
         self.limit = limit_leaf(limit, f"{name}(limit=...)")
-        self.initial = initial_leaf(initial, self.num_states, f"{name}(initial=...)")
-        self.component = checked_component(component, name)
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        return "set_point", "set_point_rate"
-
-    def initial_states(self) -> Float[Array, "2"]:
-        return self.initial
 
     def rates(self, t: Scalar, x: Float[Array, "2"], u: Scalar) -> Float[Array, "2"]:
         frequency = self.natural_frequency

@@ -115,7 +115,7 @@ class AbstractAbsolute(AbstractFormulation):
             *(max(self.index, 2),) * self.num_algebraic,
         )
 
-    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Args = None) -> Unknowns:
+    def vector_field(self, t: Scalar, y: Unknowns, args: Args = None) -> Unknowns:
         if self.index != 0:
             raise ValueError(
                 f"`{type(self).__name__}(index={self.index})` is a differential-algebraic "
@@ -125,11 +125,11 @@ class AbstractAbsolute(AbstractFormulation):
         return self.ordinary_field(t, y)
 
     @abc.abstractmethod
-    def ordinary_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+    def ordinary_field(self, t: Scalar, y: Unknowns) -> Unknowns:
         r"""Return the right-hand side $\dot y$ of the ordinary differential equation, index 0."""
 
     def residual(
-        self, t: Float[Array, ""], y: Float[Array, " N"], y_dot: Float[Array, " N"]
+        self, t: Scalar, y: Float[Array, " N"], y_dot: Float[Array, " N"]
     ) -> Float[Array, " N"]:
         r"""Return the residual $F(t, y, \dot y)$ of the equations, zero along a motion.
 
@@ -138,26 +138,26 @@ class AbstractAbsolute(AbstractFormulation):
         """
         return self.mass_matrix(t, y) @ y_dot - self.right_hand_side(t, y)
 
-    def mass_matrix(self, t: Float[Array, ""], y: Float[Array, " N"]) -> Float[Array, "N N"]:
+    def mass_matrix(self, t: Scalar, y: Float[Array, " N"]) -> Float[Array, "N N"]:
         r"""Return the matrix $A$ of $A(t, y)\,\dot y = b(t, y)$, singular unless the index is 0."""
         if self.index == 0:
             return jnp.eye(y.size, dtype=y.dtype)
         return self.equations.mass(jnp.asarray(t, y.dtype), y, self.index)
 
-    def right_hand_side(self, t: Float[Array, ""], y: Float[Array, " N"]) -> Float[Array, " N"]:
+    def right_hand_side(self, t: Scalar, y: Float[Array, " N"]) -> Float[Array, " N"]:
         r"""Return the right-hand side $b$ of $A(t, y)\,\dot y = b(t, y)$."""
         if self.index == 0:
             return split_chart(self.vector_field(t, y))[0]
         return self.equations.right_hand_side(jnp.asarray(t, y.dtype), y, self.index)
 
-    def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+    def project(self, t: Scalar, y: Unknowns) -> Unknowns:
         if self.index == 0:
             return self.explicit_projection(t, y)
         size, values = self.layout.size, split_chart(y)[0]
         projected = split_chart(self.explicit_projection(t, values[:size]))[0]
         return jnp.concatenate([projected, values[size:]])
 
-    def explicit_projection(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+    def explicit_projection(self, t: Scalar, y: Unknowns) -> Unknowns:
         """Project onto the constraints: rotations in closed form, joints by Newton steps."""
         if not (self.rotation.num_constraints or has_joints(self.system)):
             return y
@@ -213,7 +213,7 @@ class AbstractAbsolute(AbstractFormulation):
         return Twists(w_dot[:, :3], w_dot[:, 3:])
 
     @compile_method
-    def index_0_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+    def index_0_field(self, t: Scalar, y: Unknowns) -> Unknowns:
         r"""Return the right-hand side $\dot y$ by closed forms of the accelerations."""
         prepared, (poses, joint_frames, twists) = self.prepared_system, self.motion(t, y)
         a, a_dot = self.split_coordinates(y)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..annotations import Args, T
+from ..annotations import Args, Matrix3, Scalar, T, Vector, Vector3
 from ..bodies.fixed_point import FixedPointBody
 from ..checks import (
     ArrayInput,
@@ -154,15 +154,15 @@ class AbstractFormulation(AbstractCoordinates):
         return id(self)
 
     @abc.abstractmethod
-    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Args = None) -> Unknowns:
+    def vector_field(self, t: Scalar, y: Unknowns, args: Args = None) -> Unknowns:
         r"""Return the right-hand side $\dot y$."""
 
     @abc.abstractmethod
-    def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+    def project(self, t: Scalar, y: Unknowns) -> Unknowns:
         """Project the unknowns onto the constraints by the explicit projection of the rotation."""
 
     @abc.abstractmethod
-    def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
+    def multipliers(self, t: Scalar, y: Unknowns) -> Float[Array, " m"]:
         """Return the Lagrange multipliers of the internal constraints, all bodies, J."""
 
     @property
@@ -206,7 +206,7 @@ class AbstractFormulation(AbstractCoordinates):
         """Return the state from which a run that was given a state starts at `t`, s."""
         return state
 
-    def with_multipliers(self, t: ArrayInput, y: Float[Array, " n"]) -> Float[Array, " N"]:
+    def with_multipliers(self, t: ArrayInput, y: Vector) -> Float[Array, " N"]:
         """Append the multipliers to the other unknowns; see `start`."""
         if self.num_algebraic == 0:
             return y
@@ -215,7 +215,7 @@ class AbstractFormulation(AbstractCoordinates):
         return jnp.concatenate([y, lam, rest])
 
     @compile_free_method
-    def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
+    def decode(self, t: Scalar, y: Unknowns) -> State:
         """Return the physical state of the unknowns; the quaternion's sign is arbitrary.
 
         **Arguments:** `t`, s; `y`, shape (num_unknowns,) or `Charted`.
@@ -335,7 +335,7 @@ class AbstractFormulation(AbstractCoordinates):
         reference = jnp.where(serves[:, None], identity, fresh)
         return Charted(self.pack(state, reference, t), reference)
 
-    def rechart(self, t: Float[Array, ""], y: Charted) -> tuple[Charted, Array]:
+    def rechart(self, t: Scalar, y: Charted) -> tuple[Charted, Array]:
         """Move the references of all bodies whose coordinates come close to a singularity.
 
         Half of the distance between the chart's centre and its singularity is the limit
@@ -352,7 +352,7 @@ class AbstractFormulation(AbstractCoordinates):
         values = jnp.where(any_moved, packed, y.values)
         return Charted(values, reference), any_moved
 
-    def singularity(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
+    def singularity(self, t: Scalar, y: Unknowns) -> Scalar:
         """Return the smallest distance of a body's coordinates to a singularity, rad, or `inf`."""
         return jnp.min(self._distances(y), initial=jnp.inf)
 
@@ -363,7 +363,7 @@ class AbstractFormulation(AbstractCoordinates):
         return distances.astype(values.dtype)
 
     def joint_coordinates(
-        self, t: Float[Array, ""], y: Unknowns
+        self, t: Scalar, y: Unknowns
     ) -> tuple[dict[str, Float[Array, " k"]], dict[str, Float[Array, " f"]]]:
         """Return the coordinates and rates of every joint by name (see `Solution.coordinates`).
 
@@ -373,9 +373,7 @@ class AbstractFormulation(AbstractCoordinates):
             raise ValueError("The model has no joints, so that there are no joint coordinates.")
         return self._joint_coordinates(t, self.without_multipliers(y))
 
-    def frame_poses(
-        self, t: Float[Array, ""], y: Unknowns
-    ) -> dict[str, tuple[Float[Array, "3"], Float[Array, "3 3"]]]:
+    def frame_poses(self, t: Scalar, y: Unknowns) -> dict[str, tuple[Vector3, Matrix3]]:
         """Return the pose of every `Frame` of the system by its name.
 
         **Returns:** position of the origin, (3,) m, space components, and rotation matrix (3, 3),
@@ -388,26 +386,24 @@ class AbstractFormulation(AbstractCoordinates):
         return out
 
     @compile_method
-    def energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
+    def energy(self, t: Scalar, y: Unknowns) -> Scalar:
         """Return the total energy, kinetic and potential, J."""
         kinematics = self.kinematics(t, y)
         prepared = self.prepared_system
         return kinetic_energy(prepared, kinematics) + potential_energy(prepared, t, kinematics)
 
     @compile_free_method
-    def kinetic_energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
+    def kinetic_energy(self, t: Scalar, y: Unknowns) -> Scalar:
         """Return the kinetic energy, that of rotors (`armature`) included, J."""
         return kinetic_energy(self.prepared_system, self.kinematics(t, y))
 
     @compile_method
-    def potential_energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
+    def potential_energy(self, t: Scalar, y: Unknowns) -> Scalar:
         """Return the potential energy of the forces that have one, J."""
         return potential_energy(self.prepared_system, t, self.kinematics(t, y))
 
     @compile_method
-    def momentum(
-        self, t: Float[Array, ""], y: Unknowns
-    ) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
+    def momentum(self, t: Scalar, y: Unknowns) -> tuple[Vector3, Vector3]:
         """Return the linear and angular momentum (about the origin), space components.
 
         **Returns:** two arrays of shape (3,), kg m/s and kg m^2/s.
@@ -415,7 +411,7 @@ class AbstractFormulation(AbstractCoordinates):
         return total_momentum(self.prepared_system, self.kinematics(t, y))
 
     @compile_method
-    def centre_of_mass(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, "3"]:
+    def centre_of_mass(self, t: Scalar, y: Unknowns) -> Vector3:
         """Return the centre of mass of all bodies, (3,) m, space components.
 
         **Errors:** `ValueError` for a `FixedPointBody`.
@@ -429,9 +425,7 @@ class AbstractFormulation(AbstractCoordinates):
         masses = prepared.masses
         return masses @ jnp.asarray(kinematics.positions) / jnp.sum(masses)
 
-    def centroidal_momentum(
-        self, t: Float[Array, ""], y: Unknowns
-    ) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
+    def centroidal_momentum(self, t: Scalar, y: Unknowns) -> tuple[Vector3, Vector3]:
         """Return linear momentum and angular momentum about the centre of mass, space components.
 
         The motion of rotors (`armature`) relative to the bodies is left out, as in `momentum`.
@@ -445,7 +439,7 @@ class AbstractFormulation(AbstractCoordinates):
         return linear, angular - cross(centre, linear)
 
 
-def _start(model: AbstractFormulation, state: State, t: Float[Array, ""]) -> Float[Array, " N"]:
+def _start(model: AbstractFormulation, state: State, t: Scalar) -> Float[Array, " N"]:
     return model.start(state.normalized(), t)
 
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..annotations import Scalar
+from ..annotations import Scalar, Vector
 from ..checks import common_dtype, is_traced
 from ..forces.base import AbstractStatefulForce, ForceAtStates
 from ..joints.replacing import replace_fields
@@ -332,7 +332,7 @@ def _without_defaults(system: System, names: Any) -> System:
     return jax.tree.map(replace, system, is_leaf=lambda leaf: isinstance(leaf, Input))
 
 
-def split_states(system: Any, states: Float[Array, " s"]) -> dict[Any, Float[Array, " n"]]:
+def split_states(system: Any, states: Float[Array, " s"]) -> dict[Any, Vector]:
     """Return the states of each actuator, by its index among the forces, and of each sampled
     controller, by the name of its input."""
     start, parts = 0, {}

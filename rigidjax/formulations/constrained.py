@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..bodies.euler_equations import angular_momentum, euler_equations, solve_inertia
 from ..bodies.inertia import euler_tensor
 from ..forces.base import Kinematics
@@ -22,17 +23,13 @@ from ..rotations.base import AbstractRotation
 from ..rotations.directors import Directors
 from ..rotations.quaternion import Quaternion
 
-Inertia = Float[Array, "3"] | Float[Array, "3 3"]
+Inertia = Vector3 | Matrix3
 
 
 @singledispatch
 def constrained_acceleration(
-    rotation: AbstractRotation,
-    a: Float[Array, " n"],
-    a_dot: Float[Array, " n"],
-    inertia: Inertia,
-    moment: Float[Array, "3"] | None,
-) -> Float[Array, " n"]:
+    rotation: AbstractRotation, a: Vector, a_dot: Vector, inertia: Inertia, moment: Vector3 | None
+) -> Vector:
     r"""Return the second derivatives $\ddot a$ of the coordinates of a body under a moment.
 
     For a minimal parametrization $\ddot a = T \dot\Omega + \dot T\,\Omega$ with Euler's equations
@@ -55,11 +52,11 @@ def constrained_acceleration(
 @singledispatch
 def internal_multipliers(
     rotation: AbstractRotation,
-    a: Float[Array, " n"],
-    a_dot: Float[Array, " n"],
+    a: Vector,
+    a_dot: Vector,
     inertia: Inertia,
-    moment: Float[Array, "3"],
-    virial: Float[Array, "3 3"],
+    moment: Vector3,
+    virial: Matrix3,
 ) -> Float[Array, " m"]:
     r"""Return the Lagrange multipliers of the internal constraints, J.
 
@@ -75,11 +72,7 @@ def internal_multipliers(
 
 @constrained_acceleration.register
 def _quaternion_acceleration(
-    rotation: Quaternion,
-    a: Float[Array, " n"],
-    a_dot: Float[Array, " n"],
-    inertia: Inertia,
-    moment: Float[Array, "3"] | None,
+    rotation: Quaternion, a: Vector, a_dot: Vector, inertia: Inertia, moment: Vector3 | None
 ):
     r"""Evaluate Lang (40) with $|p| = 1$: $\ddot p = M^\sharp \psi_p - |\dot p|^2 p$.
 
@@ -129,11 +122,11 @@ def _quaternion_acceleration(
 @internal_multipliers.register
 def _quaternion_multipliers(
     rotation: Quaternion,
-    a: Float[Array, " n"],
-    a_dot: Float[Array, " n"],
+    a: Vector,
+    a_dot: Vector,
     inertia: Inertia,
-    moment: Float[Array, "3"] | None,
-    virial: Float[Array, "3 3"],
+    moment: Vector3 | None,
+    virial: Matrix3,
 ):
     r"""Evaluate Lang (40): $\lambda = \langle p, \psi_p\rangle$ for any $I_0$."""
     half = 0.5 * rotation.angular_velocity(a, a_dot)
@@ -143,11 +136,7 @@ def _quaternion_multipliers(
 
 @constrained_acceleration.register
 def _director_acceleration(
-    rotation: Directors,
-    a: Float[Array, " n"],
-    a_dot: Float[Array, " n"],
-    inertia: Inertia,
-    moment: Float[Array, "3"] | None,
+    rotation: Directors, a: Vector, a_dot: Vector, inertia: Inertia, moment: Vector3 | None
 ):
     r"""Evaluate Lang (23), exactly, also off the manifold, by a 3x3 solve instead of a 15x15 one.
 
@@ -186,11 +175,11 @@ def _director_acceleration(
 @internal_multipliers.register
 def _director_multipliers(
     rotation: Directors,
-    a: Float[Array, " n"],
-    a_dot: Float[Array, " n"],
+    a: Vector,
+    a_dot: Vector,
     inertia: Inertia,
-    moment: Float[Array, "3"],
-    virial: Float[Array, "3 3"],
+    moment: Vector3,
+    virial: Matrix3,
 ):
     r"""Return $\Lambda = (\Psi - \ddot R E) R^{-1}$, the six multipliers of Lang (19)."""
     R = rotation.to_matrix(a)
@@ -308,7 +297,7 @@ def check_rotation(rotation: AbstractRotation | None) -> AbstractRotation:
 def multipliers_of_rotations(
     rotation: AbstractRotation,
     prepared: PreparedSystem,
-    t: Float[Array, ""],
+    t: Scalar,
     kinematics: Kinematics,
     coordinates: Float[Array, "L n"],
     rates: Float[Array, "L n"],

@@ -123,7 +123,7 @@ class AbstractCoordinates(eqx.Module):
         """Return the values of inputs that sampled controllers or transitions have set."""
         return held_inputs(self, y)
 
-    def prepare(self, t: Float[Array, ""] | None = None) -> Self:
+    def prepare(self, t: Scalar | None = None) -> Self:
         """Return the model with its arrays prepared, at a time if it is given.
 
         Masses that change then have their values at this time, and signals that are laws by
@@ -174,7 +174,7 @@ class AbstractCoordinates(eqx.Module):
         """Return the rates of the rotation coordinates."""
 
     @abc.abstractmethod
-    def accelerations(self, t: Float[Array, ""], y: Unknowns) -> Twists:
+    def accelerations(self, t: Scalar, y: Unknowns) -> Twists:
         r"""Return the accelerations of all bodies, joints included.
 
         **Returns:** `linear`, of the centres of mass (of the fixed point, zero), space components,
@@ -243,7 +243,7 @@ class AbstractCoordinates(eqx.Module):
         return jnp.concatenate([angles, initial_states(self.multibody, angles.dtype)])
 
     @compile_free_method
-    def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
+    def kinematics(self, t: Scalar, y: Unknowns) -> Kinematics:
         """Return poses and twists of all bodies, as forces see them."""
         return kinematics_for_forces(self.prepared_system, *self.motion(t, y))
 
@@ -262,7 +262,7 @@ class AbstractCoordinates(eqx.Module):
         return jnp.concatenate([rates, state_rates(self.multibody, rates.dtype)])
 
     @compile_method
-    def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def drift(self, t: Scalar, y: Unknowns) -> tuple[Scalar, Scalar]:
         """Return the largest constraint violation: position level and velocity level (1/s)."""
         _, joint_frames, twists = self.motion(t, y)
         a = self.layout.rotations(split_chart(y)[0])
@@ -276,7 +276,7 @@ class AbstractCoordinates(eqx.Module):
             velocity = jnp.concatenate([velocity, rate.ravel()])
         return jnp.max(jnp.abs(position), initial=0.0), jnp.max(jnp.abs(velocity), initial=0.0)
 
-    def gaps(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " J"]:
+    def gaps(self, t: Scalar, y: Unknowns) -> Float[Array, " J"]:
         """Return the violation of each joint, lengths over that of the mechanism, angles in rad.
 
         It is the chord of the angle where the child is the wrong way round in its joint.
@@ -340,7 +340,7 @@ class AbstractCoordinates(eqx.Module):
         start = y, jnp.asarray(jnp.inf, dtype)
         return jax.lax.fori_loop(0, _NEWTON_STEPS, improve, start)[0]
 
-    def relative_change(self, y: Unknowns, new: Unknowns) -> Float[Array, ""]:
+    def relative_change(self, y: Unknowns, new: Unknowns) -> Scalar:
         """Return the largest change of a rotation coordinate or, in units of the size of its
         mechanism, of a position."""
         (x, a), (new_x, new_a) = (self.layout.poses(split_chart(z)[0]) for z in (y, new))
@@ -380,9 +380,7 @@ class AbstractCoordinates(eqx.Module):
         return multipliers(self.prepared_system, t, poses, joint_frames, twists, accelerations)
 
     @compile_method
-    def reactions(
-        self, t: Float[Array, ""], y: Unknowns
-    ) -> dict[str, Reaction | ConstraintReaction]:
+    def reactions(self, t: Scalar, y: Unknowns) -> dict[str, Reaction | ConstraintReaction]:
         """Return the reaction force and moment of every joint on its child, by the joint's name.
 
         Space components, about the joint point of the child. A constraint that is no joint

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..annotations import Scalar, Time
+from ..annotations import Matrix, Scalar, Time, Vector
 from ..joints.replacing import replace_fields
 from ..mechanics.dynamics.loads import applied_wrenches, force_virials
 from ..mechanics.dynamics.pseudo_inverse import ConstrainedEquations
@@ -93,13 +93,11 @@ class Descriptor(eqx.Module):
         """Return the equations of the model with the values of its inputs at `(t, y)`."""
         return replace_fields(self, model=self.model.bind(t, y))
 
-    def prepare(self, t: Float[Array, ""] | None = None) -> "Descriptor":
+    def prepare(self, t: Scalar | None = None) -> "Descriptor":
         """Return the equations of the prepared model."""
         return replace_fields(self, model=self.model.prepare())
 
-    def constraint(
-        self, t: Scalar, q: Float[Array, " n"], angles: Float[Array, " A"]
-    ) -> Float[Array, " m"]:
+    def constraint(self, t: Scalar, q: Vector, angles: Float[Array, " A"]) -> Float[Array, " m"]:
         """Return internal constraints of every rotation, then constraints of the joints, group by
         group; zero for constraints on velocities alone."""
         model, layout = self.model, self.model.layout
@@ -112,7 +110,7 @@ class Descriptor(eqx.Module):
         )
 
     def constraint_rate(
-        self, t: Scalar, q: Float[Array, " n"], v: Float[Array, " n"], angles: Float[Array, " A"]
+        self, t: Scalar, q: Vector, v: Vector, angles: Float[Array, " A"]
     ) -> Float[Array, " m"]:
         """Return $G v + g_t$, and $A v + b$ of constraints on velocities alone."""
         tangents = (jnp.ones_like(t), v)
@@ -125,7 +123,7 @@ class Descriptor(eqx.Module):
         return self.model.prepared_system.num_velocity_constraints
 
     def slips(
-        self, t: Scalar, q: Float[Array, " n"], v: Float[Array, " n"], angles: Float[Array, " A"]
+        self, t: Scalar, q: Vector, v: Vector, angles: Float[Array, " A"]
     ) -> Float[Array, " m"]:
         """Return $A v + b$ of the constraints on velocities alone, zero for the others."""
         model, prepared = self.model, self.model.prepared_system
@@ -136,15 +134,13 @@ class Descriptor(eqx.Module):
         return jnp.pad(ExtraConstraints(prepared).slips(t, poses, twists), (count, 0))
 
     def constraint_bias(
-        self, t: Scalar, q: Float[Array, " n"], v: Float[Array, " n"], angles: Float[Array, " A"]
+        self, t: Scalar, q: Vector, v: Vector, angles: Float[Array, " A"]
     ) -> Float[Array, " m"]:
         r"""Return $\gamma$, the part of $\ddot g = G\dot v + \gamma$ without accelerations."""
         tangents = (jnp.ones_like(t), v)
         return jax.jvp(lambda t, q: self.constraint_rate(t, q, v, angles), (t, q), tangents)[1]
 
-    def jacobian(
-        self, t: Scalar, q: Float[Array, " n"], angles: Float[Array, " A"]
-    ) -> Float[Array, "m n"]:
+    def jacobian(self, t: Scalar, q: Vector, angles: Float[Array, " A"]) -> Float[Array, "m n"]:
         """Return the gradient $G$ of the constraints."""
         G = jax.jacfwd(lambda q: self.constraint(t, q, angles))(q)
         if not self.num_slips:
@@ -152,8 +148,8 @@ class Descriptor(eqx.Module):
         return G + jax.jacfwd(lambda v: self.slips(t, q, v, angles))(jnp.zeros_like(q))
 
     def reaction(
-        self, t: Scalar, q: Float[Array, " n"], angles: Float[Array, " A"], lam: Float[Array, " m"]
-    ) -> Float[Array, " n"]:
+        self, t: Scalar, q: Vector, angles: Float[Array, " A"], lam: Float[Array, " m"]
+    ) -> Vector:
         r"""Return $G^T \lambda$."""
         _, transpose = jax.vjp(lambda q: self.constraint(t, q, angles), q)
         if not self.num_slips:
@@ -161,7 +157,7 @@ class Descriptor(eqx.Module):
         _, of_slips = jax.vjp(lambda v: self.slips(t, q, v, angles), jnp.zeros_like(q))
         return transpose(lam)[0] + of_slips(lam)[0]
 
-    def mass_matrices(self, q: Float[Array, " n"]) -> Float[Array, "L k k"]:
+    def mass_matrices(self, q: Vector) -> Float[Array, "L k k"]:
         """Return the mass matrices of the bodies."""
         model, layout = self.model, self.model.layout
         prepared, (x, a) = model.prepared_system, layout.poses(q)
@@ -169,20 +165,18 @@ class Descriptor(eqx.Module):
         moving = (jnp.ones_like(x) * prepared.masses[:, None])[:, : layout.shift]
         return jax.vmap(lambda m, M: jax.scipy.linalg.block_diag(jnp.diag(m), M))(moving, turning)
 
-    def mass_matrix(self, q: Float[Array, " n"]) -> Float[Array, "n n"]:
+    def mass_matrix(self, q: Vector) -> Matrix:
         """Return the mass matrix $M$, block diagonal."""
         return block_diagonal(self.mass_matrices(q))
 
-    def momentum(self, q: Float[Array, " n"], v: Float[Array, " n"]) -> Float[Array, " n"]:
+    def momentum(self, q: Vector, v: Vector) -> Vector:
         r"""Return $M(q)\,v$."""
         model, layout = self.model, self.model.layout
         prepared, (_, a), (x_dot, a_dot) = model.prepared_system, layout.poses(q), layout.poses(v)
         turning = jax.vmap(model.rotation.momentum)(a, a_dot, prepared.inertias)
         return layout.join(prepared.masses[:, None] * x_dot, turning)
 
-    def force(
-        self, t: Scalar, q: Float[Array, " n"], v: Float[Array, " n"], y0: Float[Array, " N"]
-    ) -> Float[Array, " n"]:
+    def force(self, t: Scalar, q: Vector, v: Vector, y0: Float[Array, " N"]) -> Vector:
         r"""Return applied and velocity-dependent generalised forces,
         $f = \psi - \dot M v + \nabla T$."""
         if self.law is not None:
@@ -191,9 +185,7 @@ class Descriptor(eqx.Module):
         kinetic = jax.grad(lambda q: 0.5 * v @ self.momentum(q, v))(q)
         return self.applied_forces(t, q, y0) - quadratic + kinetic
 
-    def applied_forces(
-        self, t: Scalar, q: Float[Array, " n"], y0: Float[Array, " N"]
-    ) -> Float[Array, " n"]:
+    def applied_forces(self, t: Scalar, q: Vector, y0: Float[Array, " N"]) -> Vector:
         r"""Return the generalised applied forces, their virtual work on $(\delta x, \delta a)$.
 
         On a rotation it is $\Psi : \delta R$ with $R^T \Psi = S + \frac12 \tilde\mu$, $S$ the
@@ -241,7 +233,7 @@ class Descriptor(eqx.Module):
         """Return `redundant_projector` of this system."""
         return redundant_projector(self, t, y0)
 
-    def _lengths(self, q: Float[Array, " n"]) -> Float[Array, " n"]:
+    def _lengths(self, q: Vector) -> Vector:
         """Return the scale of the coordinates: lengths of the mechanism, 1 for rotations."""
         x, a = self.model.layout.poses(q)
         lengths = self.model.prepared_system.lengths[:, None] * jnp.ones_like(x)
@@ -308,12 +300,7 @@ class Descriptor(eqx.Module):
         return jnp.concatenate([v, balance, rates, level])
 
     def level(
-        self,
-        t: Scalar,
-        q: Float[Array, " n"],
-        v: Float[Array, " n"],
-        angles: Float[Array, " A"],
-        index: int,
+        self, t: Scalar, q: Vector, v: Vector, angles: Float[Array, " A"], index: int
     ) -> Float[Array, " m"]:
         r"""Return constraints on positions or velocities, or $-\gamma$ for accelerations."""
         level = {

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..annotations import Scalar
+from ..annotations import Matrix, Matrix3, Scalar, Vector, Vector3
 from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.fixed_point import FixedPointBody
 from ..mechanics import System, check_constant_masses, check_system, has_joints, system_of
@@ -48,7 +48,7 @@ class ReducedEquations(eqx.Module):
         """Return the equations of the model with the values of its inputs at `(t, y)`."""
         return ReducedEquations(self.descriptor.bind(t, y))
 
-    def prepare(self, t: Float[Array, ""] | None = None) -> "ReducedEquations":
+    def prepare(self, t: Scalar | None = None) -> "ReducedEquations":
         """Return the equations of the prepared model."""
         return ReducedEquations(self.descriptor.prepare())
 
@@ -57,7 +57,7 @@ class ReducedEquations(eqx.Module):
         """The formulation."""
         return self.descriptor.model
 
-    def reduction(self, q: Float[Array, " n"]) -> Float[Array, "n n"]:
+    def reduction(self, q: Vector) -> Matrix:
         """Return the matrix that reduces the balance of each body.
 
         Forces stay, the rotational rows are multiplied by $L$, and the last row is zero.
@@ -218,7 +218,7 @@ class EulerParameters(AbstractAbsolute):
         """False: there is no singularity."""
         return False
 
-    def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
+    def multipliers(self, t: Scalar, y: Unknowns) -> Float[Array, " m"]:
         r"""Return the multiplier $\lambda$ of $p^T p = 1$ of each body in this `form`, J.
 
         Unknowns for index 1 to 3.
@@ -240,10 +240,10 @@ class EulerParameters(AbstractAbsolute):
         virials = force_virials(prepared, t, kinematics)
         return jax.vmap(self._along)(jnp.asarray(kinematics.rotations), moments, virials)
 
-    def ordinary_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+    def ordinary_field(self, t: Scalar, y: Unknowns) -> Unknowns:
         return self.printed_field(t, y) if self.printed else self.index_0_field(t, y)
 
-    def printed_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+    def printed_field(self, t: Scalar, y: Unknowns) -> Unknowns:
         r"""Return the right-hand side $\dot y$ of the printed equations, on and off the sphere.
 
         The inverse (35) has $p / |p|^2$ and $\frac14 L^T J^{-1} L / |p|^4$ there, so that
@@ -266,9 +266,7 @@ class EulerParameters(AbstractAbsolute):
         shifts = forces[:, :-4] / prepared.masses[:, None]
         return jnp.concatenate([v, jnp.concatenate([shifts, p_ddot], axis=1).ravel()])
 
-    def _along(
-        self, R: Float[Array, "3 3"], moment: Float[Array, "3"], virial: Float[Array, "3 3"]
-    ) -> Float[Array, ""]:
+    def _along(self, R: Matrix3, moment: Vector3, virial: Matrix3) -> Scalar:
         """Return the part of the generalised force along $p$, which determines the multiplier."""
         value = jnp.zeros((), R.dtype)
         if self.form in ("simplified-torque", "virtual-work"):
@@ -277,9 +275,7 @@ class EulerParameters(AbstractAbsolute):
             value = value + gradient_multiplier(R, moment, virial)
         return value
 
-    def generalised_force(
-        self, t: Scalar, q: Float[Array, " n"], v: Float[Array, " n"], y0: Float[Array, " N"]
-    ) -> Float[Array, " n"]:
+    def generalised_force(self, t: Scalar, q: Vector, v: Vector, y0: Float[Array, " N"]) -> Vector:
         r"""Return forces and $Q - c$ of each body, shape (n,), in the order of the velocities.
 
         $L^T w$ is the quaternion $p\,w$, $\dot L^T w$ is $\dot p\,w$ and $L \dot p$ the vector
@@ -312,8 +308,8 @@ class EulerParameters(AbstractAbsolute):
 def gyroscopic_multiplier(
     p: Float[Array, "4"],
     p_dot: Float[Array, "4"],
-    inertia: Float[Array, "3"] | Float[Array, "3 3"],
-) -> Float[Array, ""]:
+    inertia: Vector3 | Matrix3,
+) -> Scalar:
     r"""Return $-8 p^T \dot L^T J L \dot p = 8 h \cdot J h$, $h = L \dot p$.
 
     It is four times the kinetic energy, by $p^T \dot L^T v = -(L \dot p) \cdot v$.
@@ -323,7 +319,7 @@ def gyroscopic_multiplier(
     return 8.0 * so3.dot(h, angular_momentum(inertia, h))
 
 
-def torque_multiplier(virial: Float[Array, "3 3"]) -> Float[Array, ""]:
+def torque_multiplier(virial: Matrix3) -> Scalar:
     r"""Return $2 p^T H^T G^T f = 2 u \cdot A^T f$, twice the trace of the virial.
 
     As quaternions $G^T f = p f_b$ with $f_b = A^T f$, and $H^T q = -q u$, so that
@@ -332,9 +328,7 @@ def torque_multiplier(virial: Float[Array, "3 3"]) -> Float[Array, ""]:
     return 2.0 * jnp.trace(virial)
 
 
-def gradient_multiplier(
-    R: Float[Array, "3 3"], moment: Float[Array, "3"], virial: Float[Array, "3 3"]
-) -> Float[Array, ""]:
+def gradient_multiplier(R: Matrix3, moment: Vector3, virial: Matrix3) -> Scalar:
     r"""Return $2 u^T f$ with $u$ in body and $f$ in space components, as in Sherif (69).
 
     Summed over the forces it is $2\,\mathrm{tr}(A D)$, $D = \sum f_b \otimes u$; the symmetric part

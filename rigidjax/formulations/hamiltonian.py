@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..annotations import Args, Scalar
+from ..annotations import Args, Matrix3, Scalar, Vector3
 from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.fixed_point import FixedPointBody
 from ..mechanics import System, check_constant_masses, check_system, has_joints, system_of
@@ -119,7 +119,7 @@ class Hamiltonian(AbstractFormulation):
         values, _ = split_chart(y)
         return self.layout.poses(values)[1], self.layout.twists(values)[1]
 
-    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Args = None) -> Unknowns:
+    def vector_field(self, t: Scalar, y: Unknowns, args: Args = None) -> Unknowns:
         model = self.prepare()
         prepared, layout, kinematics = model.prepared_system, self.layout, model.kinematics(t, y)
         wrenches = applied_wrenches(prepared, t, kinematics)
@@ -140,7 +140,7 @@ class Hamiltonian(AbstractFormulation):
         slopes = layout.join(wrenches[:, :3], p_dot)
         return jnp.concatenate([layout.join(velocities, q_dot), slopes])
 
-    def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def drift(self, t: Scalar, y: Unknowns) -> tuple[Scalar, Scalar]:
         r"""Return the largest $|g(q)|$, (37), and $|q \cdot p| / (4 J_0)$, (40), 1/s.
 
         $J_0$ is half the trace of the inertia.
@@ -151,7 +151,7 @@ class Hamiltonian(AbstractFormulation):
         position = jax.vmap(self.rotation.constraint)(q)
         return jnp.max(jnp.abs(position)), jnp.max(jnp.abs(velocity))
 
-    def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+    def project(self, t: Scalar, y: Unknowns) -> Unknowns:
         r"""Return $q / |q|$ and $|q|\,(p - q\,(q \cdot p) / |q|^2)$, which keep $G(q)\,p$ and
         $E(q)\,p$."""
         values, _ = split_chart(y)
@@ -162,7 +162,7 @@ class Hamiltonian(AbstractFormulation):
         momenta = layout.join(layout.twists(values)[0], p)
         return jnp.concatenate([layout.join(layout.poses(values)[0], unit), momenta])
 
-    def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
+    def multipliers(self, t: Scalar, y: Unknowns) -> Float[Array, " m"]:
         r"""Return $\lambda = q \cdot f$ of each body, $-q \cdot \nabla V$ of a potential, (L,), J.
 
         It is $2\,\mathrm{tr} \sum f \otimes u$ for $R(q)$ of degree 2; there is no inertial part.
@@ -172,9 +172,7 @@ class Hamiltonian(AbstractFormulation):
         return 2.0 * jnp.trace(virials, axis1=1, axis2=2)
 
 
-def inverse_mass_matrix(
-    q: Float[Array, "4"], inertia: Float[Array, "3"] | Float[Array, "3 3"]
-) -> Float[Array, "4 4"]:
+def inverse_mass_matrix(q: Float[Array, "4"], inertia: Vector3 | Matrix3) -> Float[Array, "4 4"]:
     r"""Return $M_4(q)^{-1} = \frac14 Q_l(q)\,J_4^{-1} Q_l(q)^T$ for $|q| = 1$, (4, 4), 1/(kg m^2).
 
     **Source:** Betsch-Siebert (33).
@@ -184,5 +182,5 @@ def inverse_mass_matrix(
     return 0.25 * (jnp.outer(q, q) / _half_trace(inertia) + G.T @ solved)
 
 
-def _half_trace(inertia: Float[Array, "3"] | Float[Array, "3 3"]):
+def _half_trace(inertia: Vector3 | Matrix3):
     return 0.5 * (jnp.sum(inertia) if inertia.ndim == 1 else jnp.trace(inertia))

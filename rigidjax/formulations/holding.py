@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from ..annotations import Scalar
+from ..annotations import Flag, Scalar
 from ..joints.friction import Friction, HeldFriction, values_of_coordinate
 from ..joints.replacing import replace_fields
 from ..mechanics import System
@@ -76,7 +76,7 @@ class HeldContact(eqx.Module):
 
     name: str = eqx.field(static=True)
     distance: Any
-    is_closed: Bool[Array, ""]
+    is_closed: Flag
 
 
 class Holding(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from jax.core import eval_context
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from ..annotations import Scalar, T
+from ..annotations import Matrix3, Scalar, T, Vector3
 from ..bodies.body import Body
 from ..checks import ArrayInput, is_traced, known, raise_or_collect
 from ..mechanics.dynamics.loads import applied_wrenches
@@ -286,7 +286,7 @@ def _massless(
     return jax.lax.cond(jnp.any(lacking), weakest, lambda: -jnp.ones((), int))[None]
 
 
-def _directions_with_mass(mass: Scalar, inertia: Float[Array, "3"] | Float[Array, "3 3"]):
+def _directions_with_mass(mass: Scalar, inertia: Vector3 | Matrix3):
     """Return the projector onto the twists that have mass, (6, 6), and whether some have none."""
     principal = inertia.ndim == 1
     moments, axes = (inertia, jnp.eye(3, dtype=inertia.dtype)) if principal else _principal(inertia)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..annotations import Scalar
+from ..annotations import Matrix3, Scalar, Vector3
 from ..checks import ArrayInput, vector_leaf
 from ..mechanics import rate_labels
 from ..mechanics.dynamics.loads import apply_mass, free_forces
@@ -51,7 +51,7 @@ class SystemConfiguration(eqx.Module):
     """A pose of the whole system, with its consistent generalised velocities in body components."""
 
     prepared: PreparedSystem
-    t: Float[Array, ""]
+    t: Scalar
     poses: Poses
     joint_frames: JointFrames
     nu: Float[Array, " f"]
@@ -86,7 +86,7 @@ class AbstractMinimalRates(AbstractFormulation):
         return rate_labels(self.multibody)
 
     @compile_free_method
-    def mass_matrix(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, "f f"]:
+    def mass_matrix(self, t: Scalar, y: Unknowns) -> Float[Array, "f f"]:
         r"""Return the mass matrix $M$ of the generalised velocities.
 
         $\frac12 \nu^T M \nu$ is the kinetic energy. With closed loops $M$ is of the trees.
@@ -96,7 +96,7 @@ class AbstractMinimalRates(AbstractFormulation):
         return self._in_rates(y, mass_matrix(at.prepared, at.poses, at.moving()))
 
     @compile_method
-    def bias_forces(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " f"]:
+    def bias_forces(self, t: Scalar, y: Unknowns) -> Float[Array, " f"]:
         r"""Return the generalised forces $h$ with $M \dot\nu + h = \tau$.
 
         Gyroscopic and centrifugal forces, less all forces of the model: gravity, springs, motors,
@@ -119,7 +119,7 @@ class AbstractMinimalRates(AbstractFormulation):
 
     def inverse_dynamics(
         self,
-        t: Float[Array, ""],
+        t: Scalar,
         y: Unknowns,
         rates_dot: ArrayInput,
         actuated: str | Sequence[str] | None = None,
@@ -151,7 +151,7 @@ class AbstractMinimalRates(AbstractFormulation):
 
     @compile_method
     def _actuated_forces(
-        self, t: Float[Array, ""], y: Unknowns, rates_dot: Float[Array, " f"], rows: frozenset[int]
+        self, t: Scalar, y: Unknowns, rates_dot: Float[Array, " f"], rows: frozenset[int]
     ) -> tuple[Float[Array, " f"], Float[Array, " f"]]:
         M, at = self.mass_matrix(t, y), self.configuration(t, y)
         tau = M @ rates_dot + self.bias_forces(t, y)
@@ -162,7 +162,7 @@ class AbstractMinimalRates(AbstractFormulation):
 
     @compile_method
     def _inverse_dynamics(
-        self, t: Float[Array, ""], y: Unknowns, rates_dot: Float[Array, " f"]
+        self, t: Scalar, y: Unknowns, rates_dot: Float[Array, " f"]
     ) -> Float[Array, " f"]:
         tau = self.mass_matrix(t, y) @ rates_dot + self.bias_forces(t, y)
         if not self.multibody.has_loops:
@@ -175,7 +175,7 @@ class AbstractMinimalRates(AbstractFormulation):
 
     @compile_method
     def forward_dynamics(
-        self, t: Float[Array, ""], y: Unknowns, forces: ArrayInput | None = None
+        self, t: Scalar, y: Unknowns, forces: ArrayInput | None = None
     ) -> Float[Array, " f"]:
         r"""Return the accelerations $\dot\nu$ under generalised forces beyond those of the model.
 
@@ -205,9 +205,7 @@ class AbstractMinimalRates(AbstractFormulation):
             )
         return values
 
-    def forward_kinematics(
-        self, t: Float[Array, ""], y: Unknowns
-    ) -> dict[str, tuple[Float[Array, "3"], Float[Array, "3 3"]]]:
+    def forward_kinematics(self, t: Scalar, y: Unknowns) -> dict[str, tuple[Vector3, Matrix3]]:
         """Return the pose of every body (`"body"` for a `FixedPointBody`) and frame by its name.
 
         **Returns:** position of the centre of mass (of the fixed point; of the frame's origin),
@@ -224,7 +222,7 @@ class AbstractMinimalRates(AbstractFormulation):
 
     def jacobian(
         self,
-        t: Float[Array, ""],
+        t: Scalar,
         y: Unknowns,
         body: str,
         point: ArrayInput = (0.0, 0.0, 0.0),
@@ -245,9 +243,7 @@ class AbstractMinimalRates(AbstractFormulation):
         return self._jacobian(t, y, body, vector_leaf(point, "jacobian(point=...)"), axes)
 
     @compile_method
-    def _jacobian(
-        self, t: Scalar, y: Unknowns, body: str, u: Float[Array, "3"], axes: str
-    ) -> Array:
+    def _jacobian(self, t: Scalar, y: Unknowns, body: str, u: Vector3, axes: str) -> Array:
         at = self.configuration(t, y)
         i, frame = at.prepared.system.locate(body)
         T, R = null_space(at.prepared, at.poses, at.joint_frames)[i], at.poses.rotations[i]
@@ -262,7 +258,7 @@ class AbstractMinimalRates(AbstractFormulation):
 
     def jacobian_rate(
         self,
-        t: Float[Array, ""],
+        t: Scalar,
         y: Unknowns,
         body: str,
         point: ArrayInput = (0.0, 0.0, 0.0),
@@ -276,7 +272,7 @@ class AbstractMinimalRates(AbstractFormulation):
     @compile_method
     def apply_impulse(
         self,
-        t: Float[Array, ""],
+        t: Scalar,
         y: Unknowns,
         body: str,
         impulse: ArrayInput,
@@ -301,7 +297,7 @@ class AbstractMinimalRates(AbstractFormulation):
 
     @compile_method
     def impulse_response(
-        self, t: Float[Array, ""], y: Unknowns, impulses: Float[Array, " f"]
+        self, t: Scalar, y: Unknowns, impulses: Float[Array, " f"]
     ) -> Float[Array, " f"]:
         r"""Return the change $\Delta\nu$ due to generalised impulses, (f,), N s and N m s.
 
@@ -317,7 +313,7 @@ class AbstractMinimalRates(AbstractFormulation):
 
     @compile_free_method
     def free_response(
-        self, t: Float[Array, ""], y: Unknowns, impulses: Float[Array, " f"]
+        self, t: Scalar, y: Unknowns, impulses: Float[Array, " f"]
     ) -> Float[Array, " f"]:
         """Return `impulse_response` with all locks open."""
         if not self.multibody.has_loops:
@@ -345,14 +341,14 @@ class AbstractMinimalRates(AbstractFormulation):
         return modes_at(coordinates, self.held_inputs(y), contacts)
 
     @compile_free_method
-    def holding(self, t: Float[Array, ""], y: Unknowns) -> Holding:
+    def holding(self, t: Scalar, y: Unknowns) -> Holding:
         """Return the efforts on the coordinates with modes, and the motion that they cause."""
         modes = self.modes(y)
         assert modes is not None
         return hold(self, t, y, modes, self.rates_of(self.vector_field(t, y)))
 
     @compile_free_method
-    def held_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+    def held_field(self, t: Scalar, y: Unknowns) -> Unknowns:
         """Return the rate of the unknowns, with the efforts where any are needed."""
         modes, free = self.modes(y), self.vector_field(t, y)
         assert modes is not None
@@ -373,7 +369,7 @@ class AbstractMinimalRates(AbstractFormulation):
         return join_chart(self.layout.with_velocities(split_chart(y)[0], nu), y)
 
     @compile_free_method
-    def configuration(self, t: Float[Array, ""], y: Unknowns) -> SystemConfiguration:
+    def configuration(self, t: Scalar, y: Unknowns) -> SystemConfiguration:
         """Return the poses, joints and generalised velocities in body components."""
         return self.configuration_prepared(t, y)
 

@@ -73,7 +73,7 @@ class AbstractNullSpace(AbstractMinimalRates):
             body_twists(at.prepared, at.t, at.poses, at.joint_frames, at.nu),
         )
 
-    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Args = None) -> Unknowns:
+    def vector_field(self, t: Scalar, y: Unknowns, args: Args = None) -> Unknowns:
         system = self.multibody
         if system.has_modes and not system.is_bound:
             return self.held_field(t, y)
@@ -102,7 +102,7 @@ class AbstractNullSpace(AbstractMinimalRates):
         poses, _, of = self._moving(t, y)
         return body_accelerations(self.prepared_system, t, poses, of.rates, of.derivatives)
 
-    def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+    def project(self, t: Scalar, y: Unknowns) -> Unknowns:
         if not (self.rotation.num_constraints or has_joints(self.system)):
             return y
         return self._project(t, y)
@@ -195,7 +195,7 @@ class NullSpace(AbstractNullSpace):
             self.rest_rates(joint_frames, of.twists),
         )  # fmt: skip
 
-    def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
+    def multipliers(self, t: Scalar, y: Unknowns) -> Float[Array, " m"]:
         r"""Return the multipliers $\lambda$ of internal constraints and joints, in postprocessing.
 
         **Returns:** shape (m,), in the order of `Absolute.multipliers`, J.

@@ -180,7 +180,7 @@ class Relative(AbstractNullSpace):
         return self.layout.join(self._plain(state, joint_frames), a, nu, rest)
 
     @compile_free_method
-    def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
+    def decode(self, t: Scalar, y: Unknowns) -> State:
         poses, joint_frames, twists = self.motion(t, y)
         p = jax.vmap(spurrier_klumpp)(poses.rotations[:-1])
         state = State(poses.positions[:-1], p, twists.linear, twists.angular)
@@ -206,7 +206,7 @@ class Relative(AbstractNullSpace):
         a, nu = jax.vmap(self.rotation.project)(a), layout.velocities(values)
         return join_chart(layout.join(plain, a, nu, layout.angles_and_states(values)), y)
 
-    def relative_change(self, y: Unknowns, new: Unknowns) -> Float[Array, ""]:
+    def relative_change(self, y: Unknowns, new: Unknowns) -> Scalar:
         """Return zero: the rotations of a tree are projected exactly by one step."""
         return jnp.zeros((), split_chart(y)[0].dtype)
 
@@ -231,7 +231,7 @@ class Relative(AbstractNullSpace):
         rest = jnp.concatenate([self._angles(self.poses(t, y)), layout.states(values)])
         return join_chart(layout.join(*layout.split(split_chart(y)[0]), nu, rest), y)
 
-    def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
+    def multipliers(self, t: Scalar, y: Unknowns) -> Float[Array, " m"]:
         """Return the multipliers of the joints, group by group, N and N m, in postprocessing.
 
         **Returns:** shape (m,), in the order of `Absolute.multipliers`; those of the internal

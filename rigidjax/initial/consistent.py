@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..checks import ArrayInput, check_one_precision, checked_with_derivatives, is_traced
 from ..mechanics import System
 from ..mechanics.dynamics.projections import mass_metric, project_twists
@@ -82,14 +83,14 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
 
 @persistent_jit
 def _solve_as_kernel(
-    system: System, state: State, t: Float[Array, ""]
+    system: System, state: State, t: Scalar
 ) -> tuple[State, Float[Array, " J"], Float[Array, " J"]]:
     """Return the consistent state and the violations of positions and of velocities by joint."""
     return call_by_kernel(nearest_state, system, state, t)
 
 
 def nearest_state(
-    system: System, state: State, t: Float[Array, ""]
+    system: System, state: State, t: Scalar
 ) -> tuple[State, Float[Array, " C"], Float[Array, " C"]]:
     """Return the consistent state without checks, and the violations of each constraint.
 
@@ -128,11 +129,7 @@ def nearest_state(
 
 
 def _contradictions(
-    prepared: PreparedSystem,
-    t: Float[Array, ""],
-    joint_frames: JointFrames,
-    given: Twists,
-    twists: Twists,
+    prepared: PreparedSystem, t: Scalar, joint_frames: JointFrames, given: Twists, twists: Twists
 ) -> Float[Array, " J"]:
     """Return the violation of each joint's velocities relative to the largest velocity."""
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..annotations import Args
+from ..annotations import Args, Scalar
 from ..checks import ArrayInput, as_leaf, check_finite, check_one_precision, float_array
 from ..formulations.base import AbstractFormulation
 from ..formulations.charts import Unknowns
@@ -89,7 +89,7 @@ class JointStart(AbstractFormulation):
     def separate_arrays(self) -> "JointStart":
         return replace_fields(self, model=self.model.separate_arrays())
 
-    def prepare(self, t: Float[Array, ""] | None = None) -> "JointStart":
+    def prepare(self, t: Scalar | None = None) -> "JointStart":
         return replace_fields(self, model=self.model.prepare(t))
 
     @property
@@ -116,12 +116,12 @@ class JointStart(AbstractFormulation):
         t = jnp.asarray(t, self.coordinates.dtype)
         return state_of_joints(self.prepared_system, t, self.coordinates, self.rates)
 
-    def motion(self, t: Float[Array, ""], y: Unknowns):
+    def motion(self, t: Scalar, y: Unknowns):
         return self.model.motion(t, y)
 
     def velocities_of(
         self,
-        t: Float[Array, ""],
+        t: Scalar,
         poses: Poses,
         joint_frames: JointFrames,
         coordinates: Float[Array, "L n"],
@@ -132,14 +132,14 @@ class JointStart(AbstractFormulation):
     def coordinate_rates(self, y: Unknowns, twists: Twists):
         return self.model.coordinate_rates(y, twists)
 
-    def accelerations(self, t: Float[Array, ""], y: Unknowns):
+    def accelerations(self, t: Scalar, y: Unknowns):
         return self.model.accelerations(t, y)
 
-    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Args = None) -> Unknowns:
+    def vector_field(self, t: Scalar, y: Unknowns, args: Args = None) -> Unknowns:
         return self.model.vector_field(t, y, args)
 
-    def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+    def project(self, t: Scalar, y: Unknowns) -> Unknowns:
         return self.model.project(t, y)
 
-    def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
+    def multipliers(self, t: Scalar, y: Unknowns) -> Float[Array, " m"]:
         return self.model.multipliers(t, y)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix, Scalar, Vector
 from ..small_arrays import inverse, sequential_vmap_on_cpu
 
 # Singular values of the Jacobian below this fraction of the largest belong to redundant equations.
@@ -27,14 +28,14 @@ class LeastChange(eqx.Module):
     """
 
     equations: Callable[[Array], Array]
-    metric: Float[Array, "n n"]
+    metric: Matrix
 
-    def __init__(self, equations: Callable[[Array], Array], metric: Float[Array, "n n"]):
+    def __init__(self, equations: Callable[[Array], Array], metric: Matrix):
         change = jnp.zeros(len(metric), metric.dtype)
         self.equations = eqx.filter_closure_convert(equations, change)
         self.metric = metric / jnp.max(jnp.diagonal(metric))
 
-    def solve(self) -> Float[Array, " n"]:
+    def solve(self) -> Vector:
         """Return the change of stationary size, (n,); any change if there is no solution.
 
         Levenberg and Marquardt's method finds a solution, Newton's method for the constrained
@@ -49,13 +50,13 @@ class _Linearised(eqx.Module):
 
     basis: Float[Array, "m m"]
     multipliers: Float[Array, " m"]
-    step: Float[Array, " n"]
+    step: Vector
     saddle: Float[Array, "n+m n+m"]  # the inverse, without the curvature of the equations
     residual: Float[Array, " m"]
     jacobian: Float[Array, "m n"]
     padding: Float[Array, "m m"]
 
-    def __init__(self, problem: LeastChange, v: Float[Array, " n"]):
+    def __init__(self, problem: LeastChange, v: Vector):
         r, J = _value_and_jacobian(problem.equations, v)
         U, keep = _independent_rows(J)
         self.basis = keep[:, None] * U.T
@@ -66,10 +67,10 @@ class _Linearised(eqx.Module):
         solution = -self.saddle @ jnp.concatenate([problem.metric @ v, self.residual])
         self.step, self.multipliers = solution[: len(v)], solution[len(v) :]
 
-    def _matrix(self, curvature: Float[Array, "n n"]) -> Float[Array, "n+m n+m"]:
+    def _matrix(self, curvature: Matrix) -> Float[Array, "n+m n+m"]:
         return jnp.block([[curvature, self.jacobian.T], [self.jacobian, -self.padding]])
 
-    def newton_saddle(self, problem: LeastChange, v: Float[Array, " n"]) -> Float[Array, "n+m n+m"]:
+    def newton_saddle(self, problem: LeastChange, v: Vector) -> Float[Array, "n+m n+m"]:
         """Return the inverse of the Newton matrix of the constrained minimum."""
         multipliers = self.basis.T @ self.multipliers
         gradient = jax.grad(lambda v: multipliers @ problem.equations(v))
@@ -77,7 +78,7 @@ class _Linearised(eqx.Module):
 
 
 @eqx.filter_custom_jvp
-def _solve(problem: LeastChange) -> Float[Array, " n"]:
+def _solve(problem: LeastChange) -> Vector:
     v, size = _find_solution(problem)
     closed = size < _tolerance(v.dtype)
     return jax.lax.cond(closed, lambda v: _find_nearest(problem, v), lambda v: v, v)
@@ -125,7 +126,7 @@ def _independent_rows_jvp(primals: tuple, tangents: tuple):
 
 
 def _value_and_jacobian(
-    equations: Callable[[Array], Array], v: Float[Array, " n"]
+    equations: Callable[[Array], Array], v: Vector
 ) -> tuple[Float[Array, " m"], Float[Array, "m n"]]:
     """Return values and Jacobian of the equations."""
 
@@ -137,7 +138,7 @@ def _value_and_jacobian(
     return r, J
 
 
-def _find_solution(problem: LeastChange) -> tuple[Float[Array, " n"], Float[Array, ""]]:
+def _find_solution(problem: LeastChange) -> tuple[Vector, Scalar]:
     """Return a solution and its largest residual, or the change with the smallest residual."""
     n, dtype = len(problem.metric), problem.metric.dtype
     directions = np.random.default_rng(0).normal(size=(len(_DISTURBANCES), n))
@@ -157,9 +158,7 @@ def _find_solution(problem: LeastChange) -> tuple[Float[Array, " n"], Float[Arra
     return jax.lax.while_loop(continues, attempt, (0, starts[0], jnp.asarray(jnp.inf, dtype)))[1:]
 
 
-def _levenberg(
-    problem: LeastChange, v: Float[Array, " n"], tolerance: float
-) -> tuple[Float[Array, " n"], Float[Array, ""]]:
+def _levenberg(problem: LeastChange, v: Vector, tolerance: float) -> tuple[Vector, Scalar]:
     """Minimise the residual by Levenberg's method in the metric."""
     weights = inverse(problem.metric)
 
@@ -183,7 +182,7 @@ def _levenberg(
     return jax.lax.while_loop(continues, improve, start)[:2]
 
 
-def _find_nearest(problem: LeastChange, v: Float[Array, " n"]) -> Float[Array, " n"]:
+def _find_nearest(problem: LeastChange, v: Vector) -> Vector:
     """Return the solution of stationary size near the solution `v`."""
     n, tolerance = len(v), _tolerance(v.dtype)
 

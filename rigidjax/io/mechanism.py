@@ -26,8 +26,10 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
     `None`, or `vertices` and `faces` of a mesh), `axis` (from a fixed point towards the centre of
     mass, or `None`). `joints`: `name`, `kind`, `parent` and `child` (rows of the bodies, -1 for
     the ground), and for both of them `point` (3,), m, and `frame` (3, 3), columns, in components
-    of the body. `springs`: their ends, like those of joints, and `is_cord`, for cords and for
-    the parts of cables. `frames`: `name`, `body` (a row) and `point` of every `Frame`, (3,) m, body
+    of the body; `pitch`, m per revolution, of a screw; `limits`, rows of (low, high), m or rad, or
+    `None`. `has_loops`, also by couplings and constraints. `springs`: their ends, like those of
+    joints, and `is_cord`, for cords and for the parts of cables. `frames`: `name`, `body` (a row)
+    and `point` of every `Frame`, (3,) m, body
     components. `gravity`: (3,), m/s^2, or `None`.
     """
     system = model.system if isinstance(model, AbstractFormulation) else model
@@ -58,6 +60,8 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
             "parent_frame": (rotations[parent].T @ frame).tolist(),
             "child_point": body_components(child_name, second),
             "child_frame": (rotations[child].T @ frame).tolist(),
+            "pitch": float(getattr(joint, "pitch", 0.0)),
+            "limits": None if joint.limits is None else np.asarray(joint.limits).tolist(),
         }
 
     frames = {frame.name: frame for frame in system.frames}
@@ -99,6 +103,7 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
             }
             for frame in system.frames
         ],
+        "has_loops": bool(system.topology.loops or system.constraints),
         "gravity": np.sum(gravities, axis=0).tolist() if gravities else None,
     }
 

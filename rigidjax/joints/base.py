@@ -245,3 +245,11 @@ class AbstractJoint(eqx.Module):
             (jnp.zeros((), t.dtype), t),
             (jnp.ones((), t.dtype), jnp.ones((), t.dtype)),
         )[1]
+
+
+class AbstractNamedJoint(AbstractJoint):
+    """A joint of this package, whose bodies and name are fields."""
+
+    parent: str = eqx.field(static=True)
+    child: str = eqx.field(static=True)
+    name: str = eqx.field(static=True)

@@ -163,7 +163,7 @@ class PolynomialCoupling(AbstractCoupling):
 
     joint: str = eqx.field(static=True)
     by: str = eqx.field(static=True)
-    coefficients: Float[Array, " n"]
+    coefficients: Vector
     name: str = eqx.field(static=True)
     is_length: bool | None = eqx.field(static=True)
 

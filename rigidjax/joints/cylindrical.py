@@ -2,14 +2,13 @@
 
 from typing import ClassVar
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput
 from .arguments import checked_axis, point_leaf, set_bodies, set_laws
-from .base import AbstractJoint
+from .base import AbstractNamedJoint
 from .friction import Friction
 from .relative_pose import (
     RelativePose,
@@ -22,7 +21,7 @@ from .relative_pose import (
 from .stop import Stop
 
 
-class Cylindrical(AbstractJoint):
+class Cylindrical(AbstractNamedJoint):
     r"""A translation along and a rotation about the same axis.
 
     The coordinates are the displacement (m) and the angle (rad), zero in the reference
@@ -41,9 +40,6 @@ class Cylindrical(AbstractJoint):
     itself.
     """
 
-    parent: str = eqx.field(static=True)
-    child: str = eqx.field(static=True)
-    name: str = eqx.field(static=True)
     point: Vector3
     axis: Vector3
     damping: Float[Array, " f"] | None

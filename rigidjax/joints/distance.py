@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -10,11 +9,11 @@ from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput, check
 from ..rotations.so3 import dot
 from .arguments import point_leaf, set_bodies
-from .base import AbstractJoint
+from .base import AbstractNamedJoint
 from .relative_pose import RelativePose
 
 
-class Distance(AbstractJoint):
+class Distance(AbstractNamedJoint):
     r"""A massless rod with ball joints at its ends: two points keep their distance.
 
     Its null space has no basis that is smooth everywhere, so the rod always closes a loop: the
@@ -26,9 +25,6 @@ class Distance(AbstractJoint):
     **Errors:** `ValueError` for wrong shapes, coinciding points, or a joint of a body with itself.
     """
 
-    parent: str = eqx.field(static=True)
-    child: str = eqx.field(static=True)
-    name: str = eqx.field(static=True)
     parent_point: Vector3
     child_point: Vector3
 

@@ -2,18 +2,17 @@
 
 from typing import ClassVar
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..rotations.so3 import exp, log
 from .arguments import set_bodies
-from .base import AbstractJoint
+from .base import AbstractNamedJoint
 from .relative_pose import RelativePose
 
 
-class Free(AbstractJoint):
+class Free(AbstractNamedJoint):
     r"""Six degrees of freedom of a body relative to the ground or to another body.
 
     A body without a joint has this joint, from the ground, implicitly. Naming it chooses the base
@@ -32,10 +31,6 @@ class Free(AbstractJoint):
     **Errors:** `ValueError` for a joint of a body with itself; when the `System` is built, for a
     body that is attached to the parent already.
     """
-
-    parent: str = eqx.field(static=True)
-    child: str = eqx.field(static=True)
-    name: str = eqx.field(static=True)
 
     num_translations: ClassVar[int] = 3
     has_angle: ClassVar[bool] = False

@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -10,7 +9,7 @@ from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput
 from .arguments import checked_axis, point_leaf, set_bodies
 from .axes import frame_of_axis, unit_vector
-from .base import AbstractJoint
+from .base import AbstractNamedJoint
 from .relative_pose import (
     RelativePose,
     alignment_of_axes,
@@ -21,7 +20,7 @@ from .relative_pose import (
 )
 
 
-class Planar(AbstractJoint):
+class Planar(AbstractNamedJoint):
     r"""Two translations in a plane and the rotation about its normal.
 
     The coordinates are the displacements along the first and second axis of the joint frame (m) and
@@ -35,9 +34,6 @@ class Planar(AbstractJoint):
     **Errors:** `ValueError` for wrong shapes, a zero normal, or a joint of a body with itself.
     """
 
-    parent: str = eqx.field(static=True)
-    child: str = eqx.field(static=True)
-    name: str = eqx.field(static=True)
     point: Vector3
     normal: Vector3
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import ClassVar
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -11,7 +10,7 @@ from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput
 from ..rotations.so3 import unskew
 from .arguments import checked_axis, point_leaf, set_bodies, set_laws
-from .base import AbstractJoint
+from .base import AbstractNamedJoint
 from .friction import Friction
 from .motion import checked_motion, motion_rate
 from .relative_pose import (
@@ -24,7 +23,7 @@ from .relative_pose import (
 from .stop import Stop
 
 
-class Prismatic(AbstractJoint):
+class Prismatic(AbstractNamedJoint):
     r"""A slider: one translation along an axis.
 
     The coordinate is the displacement of the child along the axis, m, zero in the reference
@@ -47,9 +46,6 @@ class Prismatic(AbstractJoint):
     joint of a body with itself.
     """
 
-    parent: str = eqx.field(static=True)
-    child: str = eqx.field(static=True)
-    name: str = eqx.field(static=True)
     axis: Vector3
     motion: Callable | None
     point: Vector3

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from typing import ClassVar
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput
 from .arguments import checked_axis, point_leaf, set_bodies, set_laws
-from .base import AbstractJoint
+from .base import AbstractNamedJoint
 from .friction import Friction
 from .motion import checked_motion, motion_rate
 from .relative_pose import (
@@ -26,7 +25,7 @@ from .relative_pose import (
 from .stop import Stop
 
 
-class Revolute(AbstractJoint):
+class Revolute(AbstractNamedJoint):
     r"""A hinge: one rotation about an axis.
 
     The coordinate is the angle of the child about the axis, rad, zero in the reference
@@ -48,9 +47,6 @@ class Revolute(AbstractJoint):
     joint of a body with itself.
     """
 
-    parent: str = eqx.field(static=True)
-    child: str = eqx.field(static=True)
-    name: str = eqx.field(static=True)
     point: Vector3
     axis: Vector3
     motion: Callable | None

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -12,7 +11,7 @@ from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput, finite_leaf
 from ..rotations.guarded import arctan2_ratio
 from .arguments import checked_axis, point_leaf, set_bodies, set_laws
-from .base import AbstractJoint
+from .base import AbstractNamedJoint
 from .friction import Friction
 from .motion import checked_motion, motion_rate
 from .relative_pose import (
@@ -28,7 +27,7 @@ from .relative_pose import (
 from .stop import Stop
 
 
-class Screw(AbstractJoint):
+class Screw(AbstractNamedJoint):
     r"""A rotation about an axis with a proportional translation along it.
 
     The coordinate is the angle (rad), zero in the reference configuration. The displacement is
@@ -48,9 +47,6 @@ class Screw(AbstractJoint):
     itself.
     """
 
-    parent: str = eqx.field(static=True)
-    child: str = eqx.field(static=True)
-    name: str = eqx.field(static=True)
     point: Vector3
     axis: Vector3
     pitch: Scalar

@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -10,11 +9,11 @@ from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput
 from ..rotations.so3 import exp, log
 from .arguments import point_leaf, set_bodies
-from .base import AbstractJoint
+from .base import AbstractNamedJoint
 from .relative_pose import RelativePose, rotation_pose
 
 
-class Spherical(AbstractJoint):
+class Spherical(AbstractNamedJoint):
     r"""A ball joint: three rotations about a point.
 
     The joint rates are the angular velocity of the child relative to the parent, rad/s, in
@@ -28,9 +27,6 @@ class Spherical(AbstractJoint):
     **Source:** Lang (67).
     """
 
-    parent: str = eqx.field(static=True)
-    child: str = eqx.field(static=True)
-    name: str = eqx.field(static=True)
     point: Vector3
 
     num_translations: ClassVar[int] = 0

@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -13,11 +12,11 @@ from ..rotations.so3 import exp
 from ..small_arrays import cross
 from .arguments import checked_axis, point_leaf, set_bodies
 from .axes import unit_vector
-from .base import AbstractJoint
+from .base import AbstractNamedJoint
 from .relative_pose import RelativePose, rotation_pose
 
 
-class Universal(AbstractJoint):
+class Universal(AbstractNamedJoint):
     r"""A universal (Cardan, Hooke) joint: rotations about two orthogonal axes.
 
     The coordinates are the angles about `axis1`, fixed in the parent, and about `axis2`, fixed in
@@ -31,9 +30,6 @@ class Universal(AbstractJoint):
     with itself.
     """
 
-    parent: str = eqx.field(static=True)
-    child: str = eqx.field(static=True)
-    name: str = eqx.field(static=True)
     point: Vector3
     axis1: Vector3
     axis2: Vector3

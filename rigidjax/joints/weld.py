@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -10,11 +9,11 @@ from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput
 from ..rotations.so3 import unskew
 from .arguments import point_leaf, set_bodies
-from .base import AbstractJoint
+from .base import AbstractNamedJoint
 from .relative_pose import RelativePose, alignment_of_frames, unit_twists
 
 
-class Weld(AbstractJoint):
+class Weld(AbstractNamedJoint):
     r"""A rigid connection: the bodies keep the relative pose of the reference configuration.
 
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, where the
@@ -23,9 +22,6 @@ class Weld(AbstractJoint):
     **Errors:** `ValueError` for wrong shapes, or a joint of a body with itself.
     """
 
-    parent: str = eqx.field(static=True)
-    child: str = eqx.field(static=True)
-    name: str = eqx.field(static=True)
     point: Vector3
 
     num_translations: ClassVar[int] = 0

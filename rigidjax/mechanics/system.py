@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..annotations import T
+from ..annotations import Scalar, T
 from ..bodies import Body
 from ..bodies.euler_equations import symmetric_components
 from ..bodies.frame import Frame
@@ -274,16 +274,16 @@ class System(AbstractSystem):
 
         return checked_with_derivatives(state, check_mass)
 
-    def wrenches(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, "L 6"]:
+    def wrenches(self, t: Scalar, kinematics: Kinematics) -> Float[Array, "L 6"]:
         """Applied force (space components, N) and moment about the centre of mass (body components,
         N m) of each body."""
         return applied_wrenches(prepare_system(self), t, kinematics)
 
-    def virials(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, "L 3 3"]:
+    def virials(self, t: Scalar, kinematics: Kinematics) -> Float[Array, "L 3 3"]:
         r"""Return the symmetric part of $\sum f \otimes u$ of each body, N m."""
         return force_virials(prepare_system(self), t, kinematics)
 
-    def potential_energy(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, ""]:
+    def potential_energy(self, t: Scalar, kinematics: Kinematics) -> Scalar:
         """Return the potential energy of the applied forces, J."""
         return potential_energy(prepare_system(self), t, kinematics)
 

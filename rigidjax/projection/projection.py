@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 import optimistix as optx
-from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Unknowns, join_chart, split_chart
 from ..mechanics import has_joints
@@ -24,7 +24,7 @@ class AbstractProjection(eqx.Module):
 
     @abc.abstractmethod
     def __call__(
-        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+        self, model: AbstractFormulation, t: Scalar, y: Unknowns
     ) -> tuple[Unknowns, diffrax.RESULTS]:
         """Project unknowns onto the constraints of `model` at time `t`.
 
@@ -41,13 +41,13 @@ class ConvertedProjection(AbstractProjection):
     function: Callable[..., tuple[Unknowns, diffrax.RESULTS]]
 
     def __call__(
-        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+        self, model: AbstractFormulation, t: Scalar, y: Unknowns
     ) -> tuple[Unknowns, diffrax.RESULTS]:
         return self.function(t, y)
 
 
 def check_closed(
-    model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+    model: AbstractFormulation, t: Scalar, y: Unknowns
 ) -> tuple[Unknowns, diffrax.RESULTS]:
     """Return projected unknowns with the result `JOINTS_OPEN` if they leave a joint open.
 
@@ -74,7 +74,7 @@ class Explicit(AbstractProjection):
     """
 
     def __call__(
-        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+        self, model: AbstractFormulation, t: Scalar, y: Unknowns
     ) -> tuple[Unknowns, diffrax.RESULTS]:
         return check_closed(model, t, model.project(t, y))
 
@@ -98,7 +98,7 @@ class MassMetric(AbstractProjection):
     max_steps: int = eqx.field(static=True, default=20)
 
     def __call__(
-        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+        self, model: AbstractFormulation, t: Scalar, y: Unknowns
     ) -> tuple[Unknowns, diffrax.RESULTS]:
         rotation = model.rotation
         result = diffrax.RESULTS.successful
@@ -129,7 +129,7 @@ class MassMetric(AbstractProjection):
         return join_chart(jnp.concatenate([joined, values[layout.size :]]), y), result
 
     def of_system(
-        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+        self, model: AbstractFormulation, t: Scalar, y: Unknowns
     ) -> tuple[Unknowns, diffrax.RESULTS]:
         """Project the unknowns of a system with joints by Newton steps of (62)."""
         for _ in range(2):
@@ -137,11 +137,8 @@ class MassMetric(AbstractProjection):
         return check_closed(model, t, y)
 
     def position(
-        self,
-        rotation: AbstractRotation,
-        inertia: Float[Array, "3"] | Float[Array, "3 3"],
-        a_star: Float[Array, " n"],
-    ) -> tuple[Float[Array, " n"], diffrax.RESULTS]:
+        self, rotation: AbstractRotation, inertia: Vector3 | Matrix3, a_star: Vector
+    ) -> tuple[Vector, diffrax.RESULTS]:
         """Return the coordinates nearest to `a_star` that satisfy the internal constraints (62, P).
 
         The result is that of the Newton iteration.
@@ -170,12 +167,8 @@ class MassMetric(AbstractProjection):
         return solution.value[:n], diffrax.RESULTS.promote(solution.result)
 
     def velocity(
-        self,
-        rotation: AbstractRotation,
-        inertia: Float[Array, "3"] | Float[Array, "3 3"],
-        a: Float[Array, " n"],
-        a_dot_star: Float[Array, " n"],
-    ) -> tuple[Float[Array, " n"], diffrax.RESULTS]:
+        self, rotation: AbstractRotation, inertia: Vector3 | Matrix3, a: Vector, a_dot_star: Vector
+    ) -> tuple[Vector, diffrax.RESULTS]:
         """Return the rates nearest to `a_dot_star` that are tangent to the constraints (62, V)."""
         n, m = rotation.num_coordinates, rotation.num_constraints
         M = rotation.mass_matrix(a, inertia / jnp.max(jnp.abs(inertia)))

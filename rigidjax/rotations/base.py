@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
-from ..annotations import Matrix3, Scalar, Vector3
+from ..annotations import Matrix, Matrix3, Scalar, Vector, Vector3
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractClassVar
@@ -32,15 +32,13 @@ def check_inertia(inertia: Array) -> None:
         )
 
 
-def reduced_mass(H: Float[Array, "3 n"], inertia: Vector3 | Matrix3) -> Float[Array, "n n"]:
+def reduced_mass(H: Float[Array, "3 n"], inertia: Vector3 | Matrix3) -> Matrix:
     r"""Return $H^T I H$ for principal moments or a full tensor of inertia, shape (n, n)."""
     check_inertia(inertia)
     return H.T @ (inertia[:, None] * H if inertia.ndim == 1 else inertia @ H)
 
 
-def reduced_momentum(
-    H: Float[Array, "3 n"], a_dot: Float[Array, " n"], inertia: Vector3 | Matrix3
-) -> Float[Array, " n"]:
+def reduced_momentum(H: Float[Array, "3 n"], a_dot: Vector, inertia: Vector3 | Matrix3) -> Vector:
     r"""Return $H^T I H \dot a$, shape (n,), without computing the matrix."""
     check_inertia(inertia)
     omega = H @ a_dot
@@ -63,25 +61,23 @@ class AbstractRotation(eqx.Module):
     num_constraints: AbstractClassVar[int]
 
     @abc.abstractmethod
-    def to_matrix(self, a: Float[Array, " n"]) -> Matrix3:
+    def to_matrix(self, a: Vector) -> Matrix3:
         r"""Return the rotation matrix $R(a)$, shape (3, 3)."""
 
     @abc.abstractmethod
-    def from_matrix(self, R: Matrix3) -> Float[Array, " n"]:
+    def from_matrix(self, R: Matrix3) -> Vector:
         r"""Return the coordinates $a$ with $R(a) = R$, shape (n,)."""
 
     @abc.abstractmethod
-    def to_quaternion(self, a: Float[Array, " n"]) -> Float[Array, "4"]:
+    def to_quaternion(self, a: Vector) -> Float[Array, "4"]:
         r"""Return the unit quaternion $p$, scalar first, of the same rotation, shape (4,)."""
 
     @abc.abstractmethod
-    def from_quaternion(self, p: Float[Array, "4"]) -> Float[Array, " n"]:
+    def from_quaternion(self, p: Float[Array, "4"]) -> Vector:
         r"""Return the coordinates of the rotation of the unit quaternion $p$, shape (n,)."""
 
     @abc.abstractmethod
-    def rate(
-        self, a: Float[Array, " n"], omega: Vector3, rates: Rates = "body"
-    ) -> Float[Array, " n"]:
+    def rate(self, a: Vector, omega: Vector3, rates: Rates = "body") -> Vector:
         r"""Return the coordinate rates $\dot a = T(a)\,\Omega$, shape (n,), per s.
 
         Equal to `null_space(a, rates) @ omega`, but in scalar components, because every right-hand
@@ -89,24 +85,22 @@ class AbstractRotation(eqx.Module):
         """
 
     @abc.abstractmethod
-    def null_space(self, a: Float[Array, " n"], rates: Rates = "body") -> Float[Array, "n 3"]:
+    def null_space(self, a: Vector, rates: Rates = "body") -> Float[Array, "n 3"]:
         r"""Return the internal null-space matrix $T(a)$ with $\dot a = T\,\Omega$, (n, 3)."""
 
     @abc.abstractmethod
-    def tangent(self, a: Float[Array, " n"], rates: Rates = "body") -> Float[Array, "3 n"]:
+    def tangent(self, a: Vector, rates: Rates = "body") -> Float[Array, "3 n"]:
         r"""Return the tangent operator $H(a)$ with $\Omega = H\,\dot a$, shape (3, n)."""
 
     @abc.abstractmethod
-    def angular_velocity(
-        self, a: Float[Array, " n"], a_dot: Float[Array, " n"], rates: Rates = "body"
-    ) -> Vector3:
+    def angular_velocity(self, a: Vector, a_dot: Vector, rates: Rates = "body") -> Vector3:
         r"""Return the angular velocity $\Omega = H(a)\,\dot a$, or $\omega$, (3,) rad/s.
 
         Equal to `tangent(a, rates) @ a_dot`, but in scalar components.
         """
 
     @abc.abstractmethod
-    def constraint(self, a: Float[Array, " n"], rates: Rates = "body") -> Float[Array, " m"]:
+    def constraint(self, a: Vector, rates: Rates = "body") -> Float[Array, " m"]:
         r"""Return the internal constraints $g(a)$, zero on the manifold, shape (m,).
 
         `rates` affects the directors only, which constrain the rows of $R$ for body rates and the
@@ -114,18 +108,14 @@ class AbstractRotation(eqx.Module):
         """
 
     @abc.abstractmethod
-    def constraint_jacobian(
-        self, a: Float[Array, " n"], rates: Rates = "body"
-    ) -> Float[Array, "m n"]:
+    def constraint_jacobian(self, a: Vector, rates: Rates = "body") -> Float[Array, "m n"]:
         r"""Return the gradient $G = \partial g/\partial a$ of `constraint`, shape (m, n)."""
 
     @abc.abstractmethod
-    def mass_matrix(self, a: Float[Array, " n"], inertia: Vector3 | Matrix3) -> Float[Array, "n n"]:
+    def mass_matrix(self, a: Vector, inertia: Vector3 | Matrix3) -> Matrix:
         r"""Return $M(a)$ of the kinetic energy $\frac12 \dot a^T M \dot a$, (n, n) kg m^2."""
 
-    def momentum(
-        self, a: Float[Array, " n"], a_dot: Float[Array, " n"], inertia: Vector3 | Matrix3
-    ) -> Float[Array, " n"]:
+    def momentum(self, a: Vector, a_dot: Vector, inertia: Vector3 | Matrix3) -> Vector:
         r"""Return $M(a)\,\dot a$, shape (n,), kg m^2/s.
 
         Override it if the product is cheaper without the matrix.
@@ -133,16 +123,13 @@ class AbstractRotation(eqx.Module):
         return self.mass_matrix(a, inertia) @ a_dot
 
     @abc.abstractmethod
-    def project(self, a: Float[Array, " n"]) -> Float[Array, " n"]:
+    def project(self, a: Vector) -> Vector:
         r"""Project onto the internal constraints; explicit and idempotent."""
 
     @abc.abstractmethod
     def project_rate(
-        self,
-        a: Float[Array, " n"],
-        a_dot: Float[Array, " n"],
-        inertia: Vector3 | Matrix3 | None = None,
-    ) -> Float[Array, " n"]:
+        self, a: Vector, a_dot: Vector, inertia: Vector3 | Matrix3 | None = None
+    ) -> Vector:
         r"""Return the nearest rates that are tangent to the internal constraints at `a`.
 
         **Arguments:** `a`, which satisfies the constraints; `a_dot`; `inertia`, kg m^2, whose mass
@@ -150,11 +137,11 @@ class AbstractRotation(eqx.Module):
         """
 
     @abc.abstractmethod
-    def singularity(self, a: Float[Array, " n"]) -> Scalar:
+    def singularity(self, a: Vector) -> Scalar:
         r"""Return the distance to the nearest singularity as an angle, rad; `inf` without one."""
 
     @abc.abstractmethod
-    def singularity_function(self, a: Float[Array, " n"]) -> Scalar:
+    def singularity_function(self, a: Vector) -> Scalar:
         r"""Return a smooth dimensionless function of $a$ that is zero only at singularities.
 
         For event detection it changes its sign where a step can cross the singularity. It is 1 if
@@ -162,16 +149,16 @@ class AbstractRotation(eqx.Module):
         """
 
     @abc.abstractmethod
-    def center(self) -> Float[Array, " n"]:
+    def center(self) -> Vector:
         r"""Return the coordinates of a rotation as far as possible from every singularity."""
 
     @abc.abstractmethod
-    def half_rotation(self, a: Float[Array, " n"]) -> Matrix3:
+    def half_rotation(self, a: Vector) -> Matrix3:
         r"""Return the rotation $F$ about the same axis with $R(a) = F F$, shape (3, 3)."""
 
     def acceleration(
-        self, a: Float[Array, " n"], omega: Vector3, omega_dot: Vector3, rates: Rates = "body"
-    ) -> Float[Array, " n"]:
+        self, a: Vector, omega: Vector3, omega_dot: Vector3, rates: Rates = "body"
+    ) -> Vector:
         r"""Return the second derivatives $\ddot a = T\,\dot\Omega + \dot T\,\Omega$, (n,)."""
         a_dot = self.rate(a, omega, rates)
         _, a_ddot = jax.jvp(
@@ -180,11 +167,7 @@ class AbstractRotation(eqx.Module):
         return a_ddot
 
     def angular_acceleration(
-        self,
-        a: Float[Array, " n"],
-        a_dot: Float[Array, " n"],
-        a_ddot: Float[Array, " n"],
-        rates: Rates = "body",
+        self, a: Vector, a_dot: Vector, a_ddot: Vector, rates: Rates = "body"
     ) -> Vector3:
         r"""Return $\dot\Omega = H\,\ddot a + \dot H\,\dot a$, or $\dot\omega$, (3,) rad/s^2."""
         _, omega_dot = jax.jvp(

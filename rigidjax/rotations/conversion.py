@@ -6,7 +6,7 @@ All functions work by way of unit quaternions, so they serve every parametrizati
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..annotations import Matrix3, Vector3
+from ..annotations import Matrix3, Vector, Vector3
 from ..checks import ArrayInput
 from . import guarded, so3
 from .base import AbstractRotation, Rates, check_rates
@@ -74,22 +74,18 @@ def convert(
     return target.from_quaternion(source.to_quaternion(jnp.asarray(a)))
 
 
-def compose(
-    rotation: AbstractRotation, a: Float[Array, " n"], b: Float[Array, " n"]
-) -> Float[Array, " n"]:
+def compose(rotation: AbstractRotation, a: Vector, b: Vector) -> Vector:
     r"""Return the coordinates of $R(a)\,R(b)$, shape (n,). **Source:** Geradin-Rixen (226)."""
     p, q = rotation.to_quaternion(a), rotation.to_quaternion(b)
     return rotation.from_quaternion(so3.multiply(p, q))
 
 
-def inverse(rotation: AbstractRotation, a: Float[Array, " n"]) -> Float[Array, " n"]:
+def inverse(rotation: AbstractRotation, a: Vector) -> Vector:
     r"""Return the coordinates of $R(a)^T$, shape (n,)."""
     return rotation.from_quaternion(so3.conjugate(rotation.to_quaternion(a)))
 
 
-def relative(
-    rotation: AbstractRotation, reference: Float[Array, " n"], a: Float[Array, " n"]
-) -> Float[Array, " n"]:
+def relative(rotation: AbstractRotation, reference: Vector, a: Vector) -> Vector:
     r"""Return the coordinates of $R_{rel} = R_0^T R$, shape (n,).
 
     **Source:** Geradin-Rixen (155), (159).
@@ -99,8 +95,8 @@ def relative(
 
 
 def update(
-    rotation: AbstractRotation, a: Float[Array, " n"], increment: Vector3, rates: Rates = "body"
-) -> Float[Array, " n"]:
+    rotation: AbstractRotation, a: Vector, increment: Vector3, rates: Rates = "body"
+) -> Vector:
     r"""Return the coordinates after a finite rotation increment, shape (n,).
 
     The rotation becomes $R(a)\exp(\tilde\Theta)$ for an increment $\Theta$ in body components, or
@@ -116,8 +112,8 @@ def update(
 
 
 def rechart(
-    rotation: AbstractRotation, reference: Float[Array, "4"], a: Float[Array, " n"]
-) -> tuple[Float[Array, "4"], Float[Array, " n"]]:
+    rotation: AbstractRotation, reference: Float[Array, "4"], a: Vector
+) -> tuple[Float[Array, "4"], Vector]:
     r"""Move the reference rotation so that the coordinates are far from singularities.
 
     The total rotation $R(Q)\,R(a)$ does not change. The angular velocity and all increments in body

@@ -11,7 +11,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, ArrayLike, Float, PyTree
 
-from ..annotations import Scalar
+from ..annotations import Scalar, Vector
 from ..checks import as_leaf, check_finite, float_array, is_traced, nan_if_violated, scalar_leaf
 from .inputs import InputTarget
 from .laws import as_law
@@ -119,19 +119,17 @@ class SampledController(eqx.Module):
         """Return the number of unknowns that it adds to a run: values and its state."""
         return (self.delay + 1) * int(np.prod(target.shape)) + ravel_pytree(self.state)[0].size
 
-    def initial_states(self, target: InputTarget, dtype: Any) -> Float[Array, " n"]:
+    def initial_states(self, target: InputTarget, dtype: Any) -> Vector:
         """Return its unknowns before the first sample: the default of the input, and its state."""
         default = jnp.zeros(target.shape) if target.default is None else target.default
         held = jnp.broadcast_to(default, (self.delay + 1, *target.shape)).ravel()
         return jnp.concatenate([held.astype(dtype), ravel_pytree(self.state)[0].astype(dtype)])
 
-    def held_value(self, states: Float[Array, " n"], target: InputTarget) -> Float[Array, " *size"]:
+    def held_value(self, states: Vector, target: InputTarget) -> Float[Array, " *size"]:
         """Return the value that is in use."""
         return states[: int(np.prod(target.shape))].reshape(target.shape)
 
-    def sample(
-        self, t: Scalar, view: Any, states: Float[Array, " n"], target: InputTarget
-    ) -> Float[Array, " n"]:
+    def sample(self, t: Scalar, view: Any, states: Vector, target: InputTarget) -> Vector:
         """Return its unknowns after a sample at `t`."""
         size = int(np.prod(target.shape))
         queue, flat = states[: (self.delay + 1) * size], states[(self.delay + 1) * size :]
@@ -181,11 +179,11 @@ class SwitchedValue(eqx.Module):
         """Return the number of unknowns that it adds to a run."""
         return int(np.prod(target.shape))
 
-    def initial_states(self, target: InputTarget, dtype: Any) -> Float[Array, " n"]:
+    def initial_states(self, target: InputTarget, dtype: Any) -> Vector:
         """Return its unknowns at the start."""
         return jnp.asarray(self.value, dtype).ravel()
 
-    def held_value(self, states: Float[Array, " n"], target: InputTarget) -> Float[Array, " *size"]:
+    def held_value(self, states: Vector, target: InputTarget) -> Float[Array, " *size"]:
         """Return the value that is in use."""
         return states.reshape(target.shape)
 

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Int, PyTree
+from jaxtyping import Array, ArrayLike, Float, PyTree
 
 from ..annotations import Count, Flag, Jump, Scalar, T, Time
 from ..checks import ArrayInput, as_leaf, check_sample_times, finite_leaf, is_traced
@@ -31,7 +31,7 @@ class TablePosition(NamedTuple):
     or before it, s (of the first sample if there is none).
     """
 
-    passed: Int[Array, ""]
+    passed: Count
     before: Flag
     after: Flag
     knot: Scalar

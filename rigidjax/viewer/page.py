@@ -13,6 +13,7 @@ import numpy as np
 from ..bodies import FixedPointBody
 from ..checks import ArrayInput
 from ..io.files import write_text
+from ..models.model import Model
 from ..state import State
 from .runs import DisplayedRun, is_model, runs_of
 from .scene import scene_of
@@ -35,6 +36,7 @@ _SCRIPTS = (
     "picking.js",
     "distance.js",
     "address.js",
+    "posing.js",
     "controls.js",
     "main.js",
 )
@@ -122,12 +124,13 @@ def view(
     **Arguments:**
 
     - `items`, one or several, drawn over each other. An item is a `Solution` (of a batch the first
-      member, and others faintly); a dataset of `rj.io` or the path of its file; a model, a system
-      or a body with a fixed point, in `state`; a tuple of one of these with states and times; or a
+      member, and others faintly); a dataset of `rj.io` or the path of its file; a model, also
+      one from a file, a system or a body with a fixed point, in `state`; a tuple of one of these with states and times; or a
       tuple of one of these with an `Ensemble` whose runs returned a `Solution`.
     - `labels`, one per item.
     - `state`, `ts`, for models among the items: a `State`, or a `State` with a leading time axis
-      and the times, (T,) s. The default is the reference configuration.
+      and the times, (T,) s. The default is the reference configuration. A mechanism without loops
+      at one time has a slider for each joint coordinate.
     - `shapes`, by names of bodies: one or several of `box`, `cylinder`, `cone`, `sphere` and
       `ellipsoid` from `rigidjax.viewer`, a `Mesh`, or an STL or OBJ file in m, from the centre of
       mass, body components.
@@ -183,6 +186,8 @@ def _default_labels(items: Sequence[Any]) -> list[str]:
 
 
 def _reference_state(model: Any) -> State:
+    if isinstance(model, Model):
+        return model.state
     system = getattr(model, "system", model)
     return State() if isinstance(system, FixedPointBody) else system.reference_state()
 

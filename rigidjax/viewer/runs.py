@@ -19,6 +19,7 @@ from ..formulations.charts import Unknowns
 from ..io.mechanism import describe_mechanism
 from ..mechanics import System
 from ..mechanics.dynamics.loads import applied_wrenches
+from ..models.model import Model
 from ..simulate.solution import Solution
 from ..state import State
 
@@ -303,7 +304,11 @@ def _mechanism_of(dataset: Any) -> dict[str, Any]:
 def _of_states(
     model: Any, state: State, ts: ArrayLike | None = None, *, label: str, frames: int
 ) -> DisplayedRun:
-    mechanism = describe_mechanism(model)
+    mechanism = describe_mechanism(model.system if isinstance(model, Model) else model)
+    for joint in mechanism["joints"] if isinstance(model, Model) else ():
+        limits = model.limits.get(joint["name"])
+        if limits is not None and limits.position is not None:
+            joint["limits"] = [list(limits.position)]
     shape = np.shape(state.position)
     count = len(mechanism["bodies"])
     if shape[-2] != count:
@@ -344,5 +349,6 @@ def _is_dataset(item: Any) -> bool:
 
 
 def is_model(item: Any) -> bool:
-    """Return whether an object is a formulation, a system or a body with a fixed point."""
-    return isinstance(item, AbstractFormulation | System | FixedPointBody)
+    """Return whether an object is a formulation, a system, a body with a fixed point or a model
+    from a file."""
+    return isinstance(item, AbstractFormulation | System | FixedPointBody | Model)

@@ -26,11 +26,12 @@ _FREEDOMS = {
 
 
 class JointValue(NamedTuple):
-    """Coordinate of a joint: its `name`, `unit` and `values`, (T,), and `rates` or `None`."""
+    """Coordinate of a joint: its `name`, its letter in `_FREEDOMS`, `values`, (T,), m or rad, and
+    `rates` or `None`."""
 
     joint: int
     name: str
-    unit: str
+    freedom: str
     values: np.ndarray
     rates: np.ndarray | None
 
@@ -48,12 +49,12 @@ def joint_values(run: DisplayedRun) -> Iterator[JointValue]:
             name = joint["name"] + (f" {freedoms.index(freedom) + 1}" if len(freedoms) > 1 else "")
             if freedom in "xyz":
                 values, rates = _translation(run, joint, "xyz".index(freedom))
-                yield JointValue(index, name, "m", values, rates)
+                yield JointValue(index, name, freedom, values, rates)
             else:
                 angles, rates = _angle(run, joint, freedom)
                 start = None if freedom == "b" else run.angles.get(joint["name"])
                 values = _unwrap(angles, rates, run.times, start)
-                yield JointValue(index, name, "rad", values, rates)
+                yield JointValue(index, name, freedom, values, rates)
 
 
 def _translation(
@@ -168,13 +169,14 @@ def scene_of(
     start = min(float(run.times[0]) for run in runs)
     end = max(float(run.times[-1]) for run in runs)
     meshes: dict[Mesh, int] = {}
-    entries = [_run(run, parts, meshes) for run, parts in zip(runs, solids, strict=True)]
+    entries = [_run(run, parts, meshes, unit) for run, parts in zip(runs, solids, strict=True)]
     scene = {
         "title": title,
         "theme": theme,
         "unit": unit,
         "start": start,
         "end": end,
+        "poses": len(runs) == 1 and start == end and not runs[0].mechanism.get("has_loops", True),
         "speed": _round_speed(end - start) if speed is None else float(speed),
         "translates": any(body["mass"] for run in runs for body in run.mechanism["bodies"]),
         "camera": _camera(runs, solids, unit),
@@ -217,7 +219,7 @@ def quaternion_of(axes: Any) -> list[float]:
 
 
 def _run(
-    run: DisplayedRun, solids: Sequence[Sequence[Shape]], meshes: dict[Mesh, int]
+    run: DisplayedRun, solids: Sequence[Sequence[Shape]], meshes: dict[Mesh, int], unit: float
 ) -> dict[str, Any]:
     mechanism, rates = run.mechanism, {}
     if run.angular_velocities is not None:
@@ -247,7 +249,7 @@ def _run(
             {"name": name, "unit": unit, "values": encode_array(values)}
             for (name, unit), values in run.graphs.items()
         ],
-        "coordinates": [_coordinate(value) for value in joint_values(run)],
+        "coordinates": [_coordinate(value, mechanism, unit) for value in joint_values(run)],
     }
     if run.forces is not None:
         out["forces"] = encode_array(run.forces, "int16")
@@ -256,12 +258,20 @@ def _run(
     return out
 
 
-def _coordinate(value: JointValue) -> dict[str, Any]:
+def _coordinate(value: JointValue, mechanism: dict[str, Any], unit: float) -> dict[str, Any]:
+    """Return the data of a coordinate; sliders of lengths without limits reach twice `unit`, m."""
     rates = {} if value.rates is None else {"rates": encode_array(value.rates)}
+    joint, is_length = mechanism["joints"][value.joint], value.freedom in "xyz"
+    row = _FREEDOMS[joint["kind"]].index(value.freedom)
+    low, high = joint["limits"][row] if joint.get("limits") else (-math.inf, math.inf)
+    reach = 2.0 * unit if is_length else math.pi
+    start = float(value.values[0])
     return {
         "joint": value.joint,
         "name": value.name,
-        "unit": value.unit,
+        "unit": "m" if is_length else "rad",
+        "freedom": value.freedom,
+        "limits": [max(low, start - reach), min(high, start + reach)],
         "values": encode_array(value.values),
         **rates,
     }
@@ -297,6 +307,7 @@ def _joint(joint: dict[str, Any], run: DisplayedRun) -> dict[str, Any]:
     along = np.sum((child - parent) * axis, axis=-1)
     return {
         **{name: joint[name] for name in ("name", "kind", "parent", "child")},
+        "pitch": joint.get("pitch", 0.0),
         "parent_point": joint["parent_point"],
         "child_point": joint["child_point"],
         "parent_orientation": quaternion_of(joint["parent_frame"]),

@@ -179,12 +179,12 @@ def _solid(body: dict[str, Any], unit: float) -> Shape:
     if isinstance(body["shape"], dict):
         return as_shape(Mesh(**body["shape"]))
     moments, axes = principal(np.array(body["inertia"]))
-    if not mass:
+    if not mass and moments.any():
         return _about_fixed_point(moments, axes, axis, unit)
     # Thick enough to be seen.
     least = 0.02 * unit if body["shape"] else 0.04 * unit
     # Squares of the radii of inertia.
-    squares = np.maximum(np.sum(moments) - 2 * moments, 0.0) / (2 * mass)
+    squares = np.maximum(np.sum(moments) - 2 * moments, 0.0) / (2 * (mass or 1.0))
     if not np.any(squares > 0):
         return Shape("sphere", (0.06 * unit,))
     kind = body["shape"] or _kind(moments)

@@ -54,7 +54,7 @@ def test_errors():
         rj.linearize(model, 0.0, state)
     with pytest.raises(ValueError, match="only `rj.simulate` knows whether the joint sticks"):
         rj.Stepper(model, 0.1).init(state)
-    with pytest.raises(ValueError, match="not both"):
+    with pytest.raises(ValueError, match="needs a root finder"):
         event = diffrax.Event(lambda t, y, args, **kwargs: y[0])
         rj.simulate(model, state, 1.0, event=event)
     with pytest.raises(ValueError, match="does not integrate"):

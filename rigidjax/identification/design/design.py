@@ -12,6 +12,7 @@ import optimistix as optx
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
+from ...annotations import Flag, Scalar
 from ...formulations import AbstractFormulation
 from ...formulations.choice import ModelInput
 from ...persistent_jit import persistent_jit
@@ -32,18 +33,18 @@ from .excitation import Excitation, evaluate_excitation
 from .plan import RunPlan, make_plan
 
 
-def d_criterion(R: Float[Array, "k k"]) -> Float[Array, ""]:
+def d_criterion(R: Float[Array, "k k"]) -> Scalar:
     r"""Return $\frac{1}{2k} \log\det F$: minus the log of the mean radius of the ellipsoid."""
     return jnp.mean(jnp.log(jnp.abs(jnp.diag(R))))
 
 
-def a_criterion(R: Float[Array, "k k"]) -> Float[Array, ""]:
+def a_criterion(R: Float[Array, "k k"]) -> Scalar:
     r"""Return $-\frac12 \log(\frac1k \mathrm{tr}\,F^{-1})$: minus the log rms deviation."""
     inverse = solve_triangular(R, jnp.eye(len(R), dtype=R.dtype))
     return -0.5 * jnp.log(jnp.sum(inverse**2) / len(R))
 
 
-def e_criterion(R: Float[Array, "k k"]) -> Float[Array, ""]:
+def e_criterion(R: Float[Array, "k k"]) -> Scalar:
     r"""Return $\frac12 \log\lambda_{\min}(F)$: minus the log largest radius of the ellipsoid."""
     return jnp.log(jnp.linalg.svd(R, compute_uv=False)[-1])
 
@@ -59,7 +60,7 @@ CRITERIA: dict[str, Callable[[Array], Array]] = {
 
 def information_factor(
     jacobian: Float[Array, "N p"], count: int, tolerance: Any
-) -> tuple[Float[Array, "k k"], Bool[Array, ""]]:
+) -> tuple[Float[Array, "k k"], Flag]:
     """Return the triangular $R$ with $R^T R$ the information on the last `count` parameters.
 
     The other parameters are unknown too: $R^T R$ is the Schur complement, the inverse of the block
@@ -317,16 +318,14 @@ class Designer(eqx.Module):
         leaves = leaves_from_coordinates(self.inputs, self.references, jnp.sin(u))
         return replace_leaves(self.inputs, self.plan.experiment, leaves)
 
-    def value(self, u: Float[Array, " q"]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
+    def value(self, u: Float[Array, " q"]) -> tuple[Scalar, Flag]:
         """Return the criterion, and whether simulation succeeds and information is regular."""
         J, result = self.plan.jacobian(self.experiment(u), self.order)
         relative = J * self.scale[jnp.asarray(self.order)][None]
         R, regular = information_factor(relative, self.count, self.plan.resolution)
         return CRITERIA[self.criterion](R), regular & (result == RESULTS.successful)
 
-    def value_and_gradient(
-        self, u: Float[Array, " q"]
-    ) -> tuple[Float[Array, ""], Float[Array, " q"], Bool[Array, ""]]:
+    def value_and_gradient(self, u: Float[Array, " q"]) -> tuple[Scalar, Float[Array, " q"], Flag]:
         """Return the criterion, its gradient by forward mode, and whether both are valid."""
 
         def push(direction):

@@ -8,8 +8,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
 
+from ...annotations import Flag, Scalar, Vector
 from ...formulations import AbstractFormulation, Relative
 from ...formulations.leaves import LeafMark, mark_leaves
 from ...initial import JointStart
@@ -57,13 +57,11 @@ class StartChange(eqx.Module):
     belong to all of them; `selectors`.
     """
 
-    changes: dict[str, Float[Array, " n"]]
+    changes: dict[str, Vector]
     directions: Directions
     selectors: tuple[StartSelector, ...] = eqx.field(static=True)
 
-    def apply(
-        self, model: AbstractFormulation, state: State, t: Float[Array, ""]
-    ) -> tuple[State, Bool[Array, ""]]:
+    def apply(self, model: AbstractFormulation, state: State, t: Scalar) -> tuple[State, Flag]:
         """Return the changed state, and whether the joints could be closed."""
         independent = _independent(self.selectors)
         shift = rate = jnp.zeros(len(independent), self.directions.free.dtype)
@@ -133,8 +131,8 @@ def _is_geometry(names: list[str | None]) -> bool:
 
 
 def transfer_state(
-    reference: AbstractFormulation, model: AbstractFormulation, state: State, t: Float[Array, ""]
-) -> tuple[State, Bool[Array, ""]]:
+    reference: AbstractFormulation, model: AbstractFormulation, state: State, t: Scalar
+) -> tuple[State, Flag]:
     """Return the state of `model` that has the joint coordinates and rates of `state`.
 
     The coordinates are those of the spanning tree. Free bodies keep poses and twists, and
@@ -158,6 +156,6 @@ def transfer_state(
 
 
 @persistent_jit
-def place_prescribed_joints(model: AbstractFormulation, state: State, t: Float[Array, ""]) -> State:
+def place_prescribed_joints(model: AbstractFormulation, state: State, t: Scalar) -> State:
     """Return the state with prescribed joints at the positions of their motions at time `t`, s."""
     return transfer_state(model, model, state, t)[0]

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from ...annotations import Matrix, Scalar
 from .models import AbstractNoise
 
 
@@ -21,9 +22,7 @@ class Update(NamedTuple):
     log_variances: Array
 
 
-def update(
-    P: Float[Array, "n n"], H: Float[Array, "C n"], noise: Float[Array, ""] | float = 1.0
-) -> Update:
+def update(P: Matrix, H: Float[Array, "C n"], noise: Scalar | float = 1.0) -> Update:
     r"""Return the update of a covariance by readings with independent noise of this variance.
 
     Channels are processed one after the other, which needs no factorisation of a matrix.
@@ -47,9 +46,7 @@ def update(
     return Update(-X, jnp.stack(rows), 0.5 * (P + P.T), jnp.log(jnp.stack(variances)))
 
 
-def predict_covariance(
-    P: Float[Array, "n n"], F: Float[Array, "n n"], Q: Float[Array, "n n"]
-) -> Float[Array, "n n"]:
+def predict_covariance(P: Matrix, F: Matrix, Q: Matrix) -> Matrix:
     """Return the covariance after an interval with transition `F` that adds `Q`."""
     P = F @ P @ F.T + Q
     return 0.5 * (P + P.T)

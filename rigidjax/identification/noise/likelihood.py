@@ -11,6 +11,7 @@ import numpy as np
 import optimistix as optx
 from jaxtyping import Array, Bool, Float
 
+from ...annotations import Scalar
 from ...persistent_jit import persistent_jit
 from ...small_arrays import sequential_vmap_on_cpu
 from ..experiment.linearised_runs import separate_runs
@@ -105,12 +106,10 @@ class AbstractLinearisedFit(eqx.Module):
     num_shared: eqx.AbstractVar[int]
 
     @abc.abstractmethod
-    def whiten_at(
-        self, coordinates: Float[Array, " d"]
-    ) -> tuple[Float[Array, "B N F"], Float[Array, ""]]:
+    def whiten_at(self, coordinates: Float[Array, " d"]) -> tuple[Float[Array, "B N F"], Scalar]:
         """Return whitened derivatives and residuals (B, N, E + 1), and log |V| of the noise."""
 
-    def deviance(self, coordinates: Float[Array, " d"]) -> Float[Array, ""]:
+    def deviance(self, coordinates: Float[Array, " d"]) -> Scalar:
         r"""Return minus twice the logarithm of the restricted likelihood, up to a constant.
 
         $\log|V| + \log|X^T V^{-1} X| + r^T V^{-1} r$ with the residual $r$ of the generalised least
@@ -136,9 +135,7 @@ class AbstractLinearisedFit(eqx.Module):
         roots = jnp.where(normal.acts, roots / normal.size, 0.0)
         return -(normal.projection / jnp.sqrt(normal.pivots)) @ roots, roots.T @ roots
 
-    def _reduce(
-        self, coordinates: Float[Array, " d"]
-    ) -> tuple["NormalEquations", Float[Array, ""], Float[Array, ""]]:
+    def _reduce(self, coordinates: Float[Array, " d"]) -> tuple["NormalEquations", Scalar, Scalar]:
         """Return the normal equations, the sum of squares of the residuals, and log |V|."""
         rows, log_variance = self.whiten_at(coordinates)
         X = separate_runs(rows[..., :-1], self.num_shared)
@@ -195,9 +192,7 @@ class LinearisedFit(AbstractLinearisedFit):
     prior: tuple[Float[Array, " R"], Float[Array, "R U"]]
     num_shared: int = eqx.field(static=True)
 
-    def whiten_at(
-        self, coordinates: Float[Array, " d"]
-    ) -> tuple[Float[Array, "B N F"], Float[Array, ""]]:
+    def whiten_at(self, coordinates: Float[Array, " d"]) -> tuple[Float[Array, "B N F"], Scalar]:
         log_variance, parts = jnp.zeros((), coordinates.dtype), []
         all_own = split_coordinates(coordinates, self.sensors)
         for sensor, own, rows in zip(self.sensors, all_own, self.columns, strict=True):

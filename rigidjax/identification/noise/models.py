@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from ...annotations import Matrix, Scalar
 from ...checks import as_leaf, float_array
 from ...sensors import AbstractSensor
 
@@ -56,23 +57,21 @@ class AbstractNoise(eqx.Module):
         """Return the model with the parameters at unbounded coordinates."""
 
     @abc.abstractmethod
-    def transition(self, gap: Float[Array, ""]) -> Float[Array, "n n"]:
+    def transition(self, gap: Scalar) -> Matrix:
         """Return the transition matrix over a gap."""
 
     @abc.abstractmethod
-    def process_covariance(
-        self, gap: Float[Array, ""], transition: Float[Array, "n n"]
-    ) -> Float[Array, "n n"]:
+    def process_covariance(self, gap: Scalar, transition: Matrix) -> Matrix:
         """Return the covariance that the state gains over a gap."""
 
     @property
     @abc.abstractmethod
-    def first_covariance(self) -> Float[Array, "n n"]:
+    def first_covariance(self) -> Matrix:
         """Covariance of the state at the first sample; without meaning for an unknown start."""
 
     @property
     @abc.abstractmethod
-    def white_variance(self) -> Float[Array, ""] | None:
+    def white_variance(self) -> Scalar | None:
         """Variance of the white noise in it, zero without any; `None` for that of the sensor."""
 
     @abc.abstractmethod
@@ -142,7 +141,7 @@ class AutoRegressive(AbstractNoise):
             lambda m: (m.partial, m.std), new, values, is_leaf=lambda leaf: leaf is None
         )
 
-    def transition(self, gap: Float[Array, ""]) -> Float[Array, "n n"]:
+    def transition(self, gap: Scalar) -> Matrix:
         single = jnp.eye(self.order, k=-1, dtype=self.partial.dtype).at[0].set(self.coefficients)
 
         def square(carry, bit):
@@ -154,9 +153,7 @@ class AutoRegressive(AbstractNoise):
         start = single, jnp.eye(self.order, dtype=single.dtype)
         return jax.lax.scan(square, start, jnp.arange(_SQUARINGS))[0][1]
 
-    def process_covariance(
-        self, gap: Float[Array, ""], transition: Float[Array, "n n"]
-    ) -> Float[Array, "n n"]:
+    def process_covariance(self, gap: Scalar, transition: Matrix) -> Matrix:
         stationary = self.first_covariance
         return stationary - transition @ stationary @ transition.T
 
@@ -226,12 +223,10 @@ class GaussianProcess(AbstractNoise):
             is_leaf=lambda leaf: leaf is None,
         )
 
-    def transition(self, gap: Float[Array, ""]) -> Float[Array, "n n"]:
+    def transition(self, gap: Scalar) -> Matrix:
         return jnp.exp(-gap / self.time_constant)[None, None]
 
-    def process_covariance(
-        self, gap: Float[Array, ""], transition: Float[Array, "n n"]
-    ) -> Float[Array, "n n"]:
+    def process_covariance(self, gap: Scalar, transition: Matrix) -> Matrix:
         return -(self.std**2) * jnp.expm1(-2 * gap / self.time_constant)[None, None]
 
     @property
@@ -290,12 +285,10 @@ class RandomWalk(AbstractNoise):
             is_leaf=lambda leaf: leaf is None,
         )
 
-    def transition(self, gap: Float[Array, ""]) -> Float[Array, "n n"]:
+    def transition(self, gap: Scalar) -> Matrix:
         return jnp.ones((1, 1), jnp.result_type(gap))
 
-    def process_covariance(
-        self, gap: Float[Array, ""], transition: Float[Array, "n n"]
-    ) -> Float[Array, "n n"]:
+    def process_covariance(self, gap: Scalar, transition: Matrix) -> Matrix:
         return (self.intensity**2 * gap)[None, None]
 
     @property

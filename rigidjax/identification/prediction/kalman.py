@@ -10,9 +10,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
-from ...annotations import Scalar
+from ...annotations import Flag, Scalar
 from ...formulations import Relative
 from ...native import call_as_kernel, why_too_large_matrices
 from ...results import RESULTS
@@ -176,9 +176,7 @@ class Predictor(eqx.Module):
         white = (run.gains.whitening @ by_sample).reshape(columns.shape)[order]
         return LinearisedResiduals(white[:, 0], white[:, 1:], linear.extra_jacobian, linear.aux)
 
-    def predict(
-        self, experiment: Experiment, run: Any
-    ) -> tuple[tuple[Array, ...], Bool[Array, ""]]:
+    def predict(self, experiment: Experiment, run: Any) -> tuple[tuple[Array, ...], Flag]:
         """Return the predicted readings of a run, (T, *value_shape) for each sensor, and whether
         the joints close at its start."""
         model, y0, okay = start_of_run(experiment, run.ts[0])
@@ -211,7 +209,7 @@ def _predict(
     return jax.lax.scan(step, y0, (samples, gains))[1]
 
 
-def start_of_run(experiment: Experiment, t: Any) -> tuple[Any, Array, Bool[Array, ""]]:
+def start_of_run(experiment: Experiment, t: Any) -> tuple[Any, Array, Flag]:
     """Return the model in joint coordinates, its unknowns at the first sample, and whether its
     joints close."""
     state, okay = experiment.start_at(t)

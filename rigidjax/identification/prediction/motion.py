@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...analysis.local_motion import LocalCoordinates, unknowns_near
-from ...annotations import Scalar
+from ...annotations import Matrix, Scalar, Vector
 from ...formulations import Relative
 from ...formulations.charts import Unknowns
 from ...projection import AbstractProjection
@@ -72,7 +72,7 @@ class SampledMotion(eqx.Module):
         state = solver.init(terms, t0, t1, y, None)
         return solver.step(terms, t0, t1, y, None, state, True)[0]
 
-    def shift(self, model: Relative, t: Scalar, y: Unknowns, xi: Float[Array, " n"]) -> Unknowns:
+    def shift(self, model: Relative, t: Scalar, y: Unknowns, xi: Vector) -> Unknowns:
         """Return the unknowns at a change of the local coordinates, back on the constraints."""
         return model.project(t, self._near(model, t, y)(xi))
 
@@ -95,7 +95,7 @@ class SampledMotion(eqx.Module):
 
     def linearise_interval(
         self, model: Relative, y: Unknowns, t0: Scalar, t1: Scalar
-    ) -> tuple[Unknowns, Float[Array, "n n"], Float[Array, "m n n"]]:
+    ) -> tuple[Unknowns, Matrix, Float[Array, "m n n"]]:
         r"""Return the unknowns at `t1`, and the linear motion of their local coordinates.
 
         **Returns:** the unknowns, the transition matrix $F$, and the covariance $Q$ that white
@@ -115,7 +115,7 @@ class SampledMotion(eqx.Module):
 
     def _linearise_step(
         self, model: Relative, y: Unknowns, t0: Scalar, t1: Scalar
-    ) -> tuple[Unknowns, Float[Array, "n n"], Float[Array, "n m 2"]]:
+    ) -> tuple[Unknowns, Matrix, Float[Array, "n m 2"]]:
         """Return the unknowns after a step, their transition matrix, and the effect of the Legendre
         coefficients of white noise of unit intensity in each channel."""
         n, m, near = self.size, len(self.channels), self._near(model, t0, y)

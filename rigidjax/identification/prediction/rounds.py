@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from ...annotations import Scalar
 from ...native import call_as_kernel, why_too_large_matrices
 from ..experiment.linearised_runs import sensor_major_order
 from ..noise.kalman import predict_covariance, update
@@ -135,7 +136,7 @@ class RoundState(NamedTuple):
     shared: Float[Array, " S"]
     per_run: Float[Array, "B P"]
     levels: NoiseLevels
-    change: Float[Array, ""]
+    change: Scalar
     number: Array
 
 
@@ -174,9 +175,7 @@ class LevelProblem(AbstractLinearisedFit):
         process = jnp.where(values[:count] > least, values[:count], 0.0)
         return NoiseLevels(process, jnp.maximum(values[count:], self.least))
 
-    def whiten_at(
-        self, coordinates: Float[Array, " d"]
-    ) -> tuple[Float[Array, "B N F"], Float[Array, ""]]:
+    def whiten_at(self, coordinates: Float[Array, " d"]) -> tuple[Float[Array, "B N F"], Scalar]:
         rows, logs = self.refilter(_whiten_columns, self.levels_at(coordinates))
         return rows.reshape(rows.shape[0], -1, rows.shape[-1]), jnp.sum(logs)
 

@@ -7,8 +7,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
+from ...annotations import Scalar
 from ...checks import as_leaf
 from ...persistent_jit import persistent_jit
 from ...state import State
@@ -171,7 +171,7 @@ def make_fit(
 
 
 @persistent_jit
-def _start_state(experiment: Experiment, t: Float[Array, ""]) -> State:
+def _start_state(experiment: Experiment, t: Scalar) -> State:
     return experiment.start_at(t)[0]
 
 

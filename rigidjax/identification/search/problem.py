@@ -9,8 +9,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Bool, Float
+from jaxtyping import Array, ArrayLike, Float
 
+from ...annotations import Flag
 from ...checks import as_leaf
 from ...results import RESULTS
 from ...state import State
@@ -217,9 +218,7 @@ class FitProblem(eqx.Module):
         identity = np.eye(len(table.labels), dtype=self.runs.ts.dtype)
         return identity[table.fitted_indices] if self.fitted_only else identity
 
-    def residuals(
-        self, leaves: Sequence[Array], run: RunData
-    ) -> tuple[Float[Array, " N"], Bool[Array, ""]]:
+    def residuals(self, leaves: Sequence[Array], run: RunData) -> tuple[Float[Array, " N"], Flag]:
         """Return the weighted residuals of one run, predicted minus measured, and success.
 
         A noise model whitens those of its sensor.

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from ...annotations import Flag, Scalar, Vector
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns, split_chart
 from ...initial.local_coordinates import Directions, retract
@@ -139,9 +140,7 @@ class _EndReader(eqx.Module):
     def on_time(self) -> tuple["_EndReader", None]:
         return self, None
 
-    def predict(
-        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
-    ) -> tuple[State, Any]:
+    def predict(self, model: AbstractFormulation, t: Scalar, y: Unknowns) -> tuple[State, Any]:
         """Return the state and the unwrapped angles."""
         return model.decode(t, y), model.layout.angles(split_chart(y)[0])
 
@@ -192,8 +191,8 @@ def _linearise_segment(
     simulation: Simulation,
     parametrised: ParametrisedExperiment,
     chain: Float[Array, "E m"],
-    change: Float[Array, " n"],
-    first: Bool[Array, ""],
+    change: Vector,
+    first: Flag,
     cut: SegmentSamples,
     base: State,
     directions: Directions,

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...annotations import Matrix3, Scalar
 from ...bodies.euler_equations import symmetric_components
 from ...bodies.inertia import euler_tensor, inertia_from_euler_tensor, nearest_physical
 from .base import AbstractTransform, ActiveLimit, Limits, no_limits
@@ -102,7 +103,7 @@ class InertiaTensor(AbstractTransform):
         return tuple(active)
 
 
-def _scale(inertia: Float[Array, "3 3"]) -> Float[Array, ""]:
+def _scale(inertia: Matrix3) -> Scalar:
     """Return half the trace, with which coordinates are of order one in any unit."""
     return 0.5 * (inertia[0, 0] + inertia[1, 1] + inertia[2, 2])
 
@@ -118,12 +119,5 @@ def _roll(components: Array, shift: Array) -> Array:
     return jnp.concatenate([jnp.roll(part, shift) for part in (components[:3], components[3:])])
 
 
-def _symmetric(
-    a: Float[Array, ""],
-    b: Float[Array, ""],
-    c: Float[Array, ""],
-    d: Float[Array, ""],
-    e: Float[Array, ""],
-    f: Float[Array, ""],
-) -> Float[Array, "3 3"]:
+def _symmetric(a: Scalar, b: Scalar, c: Scalar, d: Scalar, e: Scalar, f: Scalar) -> Matrix3:
     return jnp.stack([a, f, e, f, b, d, e, d, c]).reshape(3, 3)

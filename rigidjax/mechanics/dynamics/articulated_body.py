@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...annotations import Matrix3, Scalar, Vector3
 from ...bodies.inertia import inertia_tensor
 from ...rotations.matrix import matrix, product, to_space
 from ...rotations.so3 import skew
@@ -103,7 +104,7 @@ class _Rows(NamedTuple):
 
 def articulated_body_accelerations(
     prepared: PreparedSystem,
-    t: Float[Array, ""],
+    t: Scalar,
     poses: Poses,
     joint_frames: JointFrames,
     nu: Float[Array, " f"],
@@ -124,7 +125,7 @@ def articulated_body_accelerations(
 
 def least_change_of_trees(
     prepared: PreparedSystem,
-    t: Float[Array, ""],
+    t: Scalar,
     poses: Poses,
     joint_frames: JointFrames,
     inertias: Float[Array, "L 3 3"],
@@ -177,7 +178,7 @@ def least_change_of_trees(
     return jnp.concatenate([change.linear, change.angular], axis=1)
 
 
-def _dual(R: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
+def _dual(R: Matrix3) -> Matrix3:
     r"""Return $R^{-T}$, the cofactors over the determinant; of a rotation the rotation itself."""
     d1, d2, d3 = jnp.unstack(R, axis=1)
     cofactors = jnp.stack([cross(d2, d3), cross(d3, d1), cross(d1, d2)], axis=1)
@@ -296,7 +297,7 @@ def _spatial_inertias(
 
 def _loaded_bodies(
     prepared: PreparedSystem,
-    t: Float[Array, ""],
+    t: Scalar,
     poses: Poses,
     joint_frames: JointFrames,
     points: Float[Array, "L 3"],
@@ -374,7 +375,7 @@ def _recursion(
 
 
 def _apply_inertia(
-    A: Float[Array, "3 3"], B: Float[Array, "3 3"], v: Float[Array, "k 3"], w: Float[Array, "k 3"]
+    A: Matrix3, B: Matrix3, v: Float[Array, "k 3"], w: Float[Array, "k 3"]
 ) -> Float[Array, "3 k"]:
     """Return $A v^T + B w^T$."""
     return short_sum(A[:, None], v[None], axis=2) + short_sum(B[:, None], w[None], axis=2)
@@ -412,30 +413,25 @@ def _apply(A: Float[Array, "k k"], v: Float[Array, " k"]) -> Float[Array, " k"]:
 
 
 def _joint_force(
-    S_v: Float[Array, "k 3"],
-    S_w: Float[Array, "k 3"],
-    force: Float[Array, "3"],
-    moment: Float[Array, "3"],
+    S_v: Float[Array, "k 3"], S_w: Float[Array, "k 3"], force: Vector3, moment: Vector3
 ) -> Float[Array, " k"]:
     """Return $u = -S^T p^A$."""
     return -short_sum(S_v, force[None], axis=1) - short_sum(S_w, moment[None], axis=1)
 
 
-def _subtract_outer(
-    A: Float[Array, "3 3"], W: Float[Array, "3 k"], U: Float[Array, "3 k"]
-) -> Float[Array, "3 3"]:
+def _subtract_outer(A: Matrix3, W: Float[Array, "3 k"], U: Float[Array, "3 k"]) -> Matrix3:
     """Return $A - W U^T$."""
     return A - short_sum(W[:, None], U[None], axis=2)
 
 
 def _propagate_bias_force(
-    p: Float[Array, "3"],
-    A: Float[Array, "3 3"],
-    B: Float[Array, "3 3"],
+    p: Vector3,
+    A: Matrix3,
+    B: Matrix3,
     W: Float[Array, "3 k"],
     bias: Float[Array, "6"],
     u: Float[Array, " k"],
-) -> Float[Array, "3"]:
+) -> Vector3:
     """Return force or moment of $p^A + I^a c + U D^{-1} u$; `A`, `B`, its rows of $I^a$."""
     inertial = short_sum(A, bias[None, :3], axis=1) + short_sum(B, bias[None, 3:], axis=1)
     return p + inertial + short_sum(W, u[None], axis=1)

@@ -2,8 +2,8 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
+from ...annotations import Scalar, Vector3
 from ...forces.base import Kinematics
 from ...rotations.matrix import to_space
 from ...small_arrays import cross
@@ -11,7 +11,7 @@ from ..stacked.system import PreparedSystem
 from .loads import apply_mass
 
 
-def kinetic_energy(prepared: PreparedSystem, kinematics: Kinematics) -> Float[Array, ""]:
+def kinetic_energy(prepared: PreparedSystem, kinematics: Kinematics) -> Scalar:
     """Return the kinetic energy of bodies and rotors, J."""
     v, omega = kinematics.velocities, kinematics.angular_velocities
     momenta = apply_mass(prepared, v, omega)
@@ -24,9 +24,7 @@ def kinetic_energy(prepared: PreparedSystem, kinematics: Kinematics) -> Float[Ar
     return energy
 
 
-def total_momentum(
-    prepared: PreparedSystem, kinematics: Kinematics
-) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
+def total_momentum(prepared: PreparedSystem, kinematics: Kinematics) -> tuple[Vector3, Vector3]:
     """Return linear momentum, kg m/s, and angular momentum about the origin, kg m^2/s, space
     components."""
     momenta = apply_mass(prepared, kinematics.velocities, kinematics.angular_velocities)
@@ -36,9 +34,7 @@ def total_momentum(
     return jnp.sum(linear, axis=0), jnp.sum(angular, axis=0)
 
 
-def potential_energy(
-    prepared: PreparedSystem, t: Float[Array, ""], kinematics: Kinematics
-) -> Float[Array, ""]:
+def potential_energy(prepared: PreparedSystem, t: Scalar, kinematics: Kinematics) -> Scalar:
     """Return the potential energy of the applied forces, J."""
     groups = [group for group in prepared.forces if group.force.has_potential]
     zero = jnp.zeros((), prepared.masses.dtype)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ...annotations import Scalar
 from ...bodies.euler_equations import angular_momentum, euler_equations, solve_inertia
 from ...forces.base import Kinematics
 from ...small_arrays import cross, divide_by_invariant, vmap_rows
@@ -15,17 +16,14 @@ from ..stacked.system import PreparedSystem
 
 
 def applied_wrenches(
-    prepared: PreparedSystem, t: Float[Array, ""], kinematics: Kinematics
+    prepared: PreparedSystem, t: Scalar, kinematics: Kinematics
 ) -> Float[Array, "L 6"]:
     """Return the applied forces, space components, and moments, body components."""
     return wrenches_of_groups(prepared, prepared.forces, t, kinematics)
 
 
 def wrenches_of_groups(
-    prepared: PreparedSystem,
-    groups: Sequence[ForceGroup],
-    t: Float[Array, ""],
-    kinematics: Kinematics,
+    prepared: PreparedSystem, groups: Sequence[ForceGroup], t: Scalar, kinematics: Kinematics
 ) -> Float[Array, "L 6"]:
     """Return the applied wrenches of some groups of forces alone."""
     zero = jnp.zeros((prepared.num_bodies, 3), prepared.masses.dtype)
@@ -34,7 +32,7 @@ def wrenches_of_groups(
 
 
 def _sum_loads(
-    groups: Sequence[ForceGroup], t: Float[Array, ""], kinematics: Kinematics
+    groups: Sequence[ForceGroup], t: Scalar, kinematics: Kinematics
 ) -> tuple[Float[Array, "L 3"] | None, Float[Array, "L 3"] | None]:
     """Sum forces, space components, and moments, body components; `None` if there are none."""
     forces, moments = None, None
@@ -52,7 +50,7 @@ def _add(first: Array | None, second: Array | None) -> Array | None:
 
 
 def force_virials(
-    prepared: PreparedSystem, t: Float[Array, ""], kinematics: Kinematics
+    prepared: PreparedSystem, t: Scalar, kinematics: Kinematics
 ) -> Float[Array, "L 3 3"]:
     r"""Return the symmetric part of $\sum f \otimes u$ of each body, N m.
 
@@ -86,9 +84,7 @@ def gyroscopic_moments(prepared: PreparedSystem, omega: Float[Array, "L 3"]) -> 
     return jax.vmap(lambda I, w: cross(w, angular_momentum(I, w)))(prepared.inertias, omega)
 
 
-def free_forces(
-    prepared: PreparedSystem, t: Float[Array, ""], kinematics: Kinematics
-) -> Float[Array, "L 6"]:
+def free_forces(prepared: PreparedSystem, t: Scalar, kinematics: Kinematics) -> Float[Array, "L 6"]:
     r"""Return applied less gyroscopic wrenches: $M \dot w$ is their sum with the reactions."""
     gyroscopic = gyroscopic_moments(prepared, kinematics.angular_velocities)
     return applied_wrenches(prepared, t, kinematics) - jnp.concatenate(
@@ -96,9 +92,7 @@ def free_forces(
     )
 
 
-def free_accelerations(
-    prepared: PreparedSystem, t: Float[Array, ""], kinematics: Kinematics
-) -> Twists:
+def free_accelerations(prepared: PreparedSystem, t: Scalar, kinematics: Kinematics) -> Twists:
     """Return the derivatives of the twists of bodies without joints."""
     linear, moments = free_accelerations_and_moments(prepared, t, kinematics)
     omega = kinematics.angular_velocities
@@ -106,7 +100,7 @@ def free_accelerations(
 
 
 def free_accelerations_and_moments(
-    prepared: PreparedSystem, t: Float[Array, ""], kinematics: Kinematics
+    prepared: PreparedSystem, t: Scalar, kinematics: Kinematics
 ) -> tuple[Float[Array, "L 3"], Float[Array, "L 3"] | None]:
     """Return accelerations of the centres of mass of bodies without joints, and applied moments,
     body components; `None` if there are none."""

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...annotations import Scalar
+from ...annotations import Matrix, Scalar
 from ...bodies.inertia import inertia_tensor
 from ...small_arrays import short_sum
 from ..kinematics.constraints import constraint_rates, constraint_values, split_trees_and_loops
@@ -126,7 +126,7 @@ def pose_correction(
     return smallest_change(prepared, t, poses, joint_frames, residual, regular_inertias(prepared))
 
 
-def mass_metric(prepared: PreparedSystem) -> Float[Array, "n n"]:
+def mass_metric(prepared: PreparedSystem) -> Matrix:
     r"""Return the mass matrix (6L, 6L) of small motions $(\Delta x / \ell, \Delta\theta)$.
 
     $\ell$ is the length of the mechanism. The matrix is regular even where a body lacks mass.

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...annotations import Matrix, Vector
 from ...native import variants
 from ...small_arrays import householder_qr, sequential_vmap_on_cpu
 from .mass_matrix import inverse_root
@@ -260,15 +261,13 @@ class ConstrainedEquations(eqx.Module):
     """
 
     J: Float[Array, "m n"]
-    H: Float[Array, "n n"]
+    H: Matrix
     inverse: Float[Array, "n m"]  # $J^+$
     motions: list[Float[Array, "*k p p"]]  # of the blocks, see `_decompose`
-    root: Float[Array, "n n"]  # Cholesky factor of the inverse of `H` on the motions
+    root: Matrix  # Cholesky factor of the inverse of `H` on the motions
     blocks: Blocks | None = eqx.field(static=True)
 
-    def __init__(
-        self, J: Float[Array, "m n"], H: Float[Array, "n n"], blocks: Blocks | None = None
-    ):
+    def __init__(self, J: Float[Array, "m n"], H: Matrix, blocks: Blocks | None = None):
         self.J, self.H, self.blocks = J, H, blocks
         if J.size:
             self.inverse, self.motions, fixed = _decompose(J, blocks)
@@ -280,9 +279,7 @@ class ConstrainedEquations(eqx.Module):
         # Fixed directions have ones on the diagonal, so that `H` there does not enter the factor.
         self.root = inverse_root(K + jnp.diag(fixed))
 
-    def solve(
-        self, f: Float[Array, " n"], c: Float[Array, " m"]
-    ) -> tuple[Float[Array, " n"], Float[Array, " m"]]:
+    def solve(self, f: Vector, c: Float[Array, " m"]) -> tuple[Vector, Float[Array, " m"]]:
         r"""Return $x$ and $\lambda$; derivatives, at constant rank, cost one more solution."""
         return _solve_constrained(
             self.blocks, self.J, self.H, self.inverse, self.motions, self.root, f, c
@@ -303,11 +300,11 @@ def _rotate_rows(blocks: Blocks | None, matrices: list[Array], A: Float[Array, "
 def _solve_constrained(
     blocks: Blocks | None,
     J: Float[Array, "m n"],
-    H: Float[Array, "n n"],
+    H: Matrix,
     P: Float[Array, "n m"],
     motions: list[Array],
-    root: Float[Array, "n n"],
-    f: Float[Array, " n"],
+    root: Matrix,
+    f: Vector,
     c: Float[Array, " m"],
 ):
     start = P @ c

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...annotations import Scalar
+from ...annotations import Scalar, Vector3
 from ...forces.joint_damping import RotorInertia
 from ...joints.motion import motion_acceleration
 from ...rotations.matrix import to_space
@@ -37,9 +37,9 @@ class Reaction(eqx.Module):
     needs against them. With redundant constraints it belongs to the multipliers of least norm.
     """
 
-    force: Float[Array, "3"]
-    moment: Float[Array, "3"]
-    drive: Float[Array, ""] | None
+    force: Vector3
+    moment: Vector3
+    drive: Scalar | None
 
 
 class ConstraintReaction(eqx.Module):

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...annotations import Scalar
+from ...annotations import Matrix3, Scalar, Vector3
 from ...joints.relative_pose import RelativePose, apply_small_twist
 from ...rotations.matrix import to_body, to_space
 from ...small_arrays import cross, take
@@ -88,9 +88,9 @@ def _relative_velocity(relative: RelativePose, twist: Float[Array, "6"]) -> Rela
 
 def _motion_rate(
     sign: Scalar,
-    arm: Float[Array, "3"],
-    frame: Float[Array, "3 3"],
-    of_frame: Float[Array, "3"],
+    arm: Vector3,
+    frame: Matrix3,
+    of_frame: Vector3,
     of_child: Float[Array, "6"],
     twist: Float[Array, "6"],
     change: Float[Array, "6"],

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...annotations import Scalar
+from ...annotations import Scalar, Vector
 from ...small_arrays import take
 from ..stacked.joints import GroupFrames, JointFrames, JointGroup
 from ..stacked.system import PreparedSystem
@@ -16,10 +16,7 @@ from .poses import Twists, joint_twists
 
 
 def constraint_values(
-    prepared: PreparedSystem,
-    t: Float[Array, ""],
-    joint_frames: JointFrames,
-    loops_only: bool = False,
+    prepared: PreparedSystem, t: Scalar, joint_frames: JointFrames, loops_only: bool = False
 ) -> Float[Array, " m"]:
     """Return the constraints of all joints, or of joints that close loops, group by group.
 
@@ -35,7 +32,7 @@ def constraint_values(
 
 def constraint_rates(
     prepared: PreparedSystem,
-    t: Float[Array, ""],
+    t: Scalar,
     joint_frames: JointFrames,
     twists: Twists,
     loops_only: bool = False,
@@ -57,10 +54,7 @@ def constraint_rates(
 
 
 def constraint_jacobian(
-    prepared: PreparedSystem,
-    t: Float[Array, ""],
-    joint_frames: JointFrames,
-    trees_only: bool = False,
+    prepared: PreparedSystem, t: Scalar, joint_frames: JointFrames, trees_only: bool = False
 ) -> Float[Array, "m L 6"]:
     r"""Return the Jacobian $G$ of the constraints on the twists of all bodies."""
     blocks = []
@@ -106,7 +100,7 @@ def _select_groups(
             yield group, frames
 
 
-def joint_lengths(prepared: PreparedSystem) -> list[Float[Array, " n"]]:
+def joint_lengths(prepared: PreparedSystem) -> list[Vector]:
     """Return characteristic lengths at the joints of every group, m."""
     count = prepared.num_bodies
     rows = [

@@ -120,7 +120,7 @@ class ForceGroup(eqx.Module):
         return segment_sum(parts, [row for k in named for row in self.rows[k] or ()], num_bodies)
 
     def loads(
-        self, t: Float[Array, ""], kinematics: Kinematics
+        self, t: Scalar, kinematics: Kinematics
     ) -> tuple[Float[Array, "L 3"] | None, Float[Array, "L 3"] | None]:
         """Return forces, space components, and moments about the centres of mass, body components.
 
@@ -137,7 +137,7 @@ class ForceGroup(eqx.Module):
             None if moments is None else self.sum_by_body(moments, L),
         )
 
-    def virials(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, "L 3 3"]:
+    def virials(self, t: Scalar, kinematics: Kinematics) -> Float[Array, "L 3 3"]:
         r"""Return the symmetric part of $\sum f \otimes u$; see `loads.force_virials`."""
 
         def evaluate(force, bodies, kinematics):
@@ -147,7 +147,7 @@ class ForceGroup(eqx.Module):
             self.map(evaluate, self.kinematics_of(kinematics)), len(kinematics.positions)
         )
 
-    def potential_energy(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, ""]:
+    def potential_energy(self, t: Scalar, kinematics: Kinematics) -> Scalar:
         """Return the sum of the potential energies."""
 
         def evaluate(force, bodies, kinematics):

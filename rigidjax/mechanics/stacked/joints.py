@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...annotations import Scalar
+from ...annotations import Matrix3, Scalar, Vector3
 from ...bodies.frame import Frame
 from ...checks import is_traced, vector_leaf
 from ...joints.base import AbstractJoint
@@ -237,7 +237,7 @@ class JointGroup(eqx.Module):
         )
 
     def jacobians(
-        self, place: GroupFrames, t: Float[Array, ""]
+        self, place: GroupFrames, t: Scalar
     ) -> tuple[Float[Array, "n m 6"], Float[Array, "n m 6"]]:
         r"""Return the constraint gradients on the twists $(\dot x, \Omega)$ of parent and child."""
         G = self.map(lambda joint, r: joint.constraint_jacobian(r, t), place.relative)
@@ -260,10 +260,10 @@ class JointGroup(eqx.Module):
 
 
 def frames_between(
-    x_p: Float[Array, "3"],
-    R_p: Float[Array, "3 3"],
-    x_c: Float[Array, "3"],
-    R_c: Float[Array, "3 3"],
+    x_p: Vector3,
+    R_p: Matrix3,
+    x_c: Vector3,
+    R_c: Matrix3,
     attachments: tuple[Array, ...],
     turns: Scalar,
 ) -> GroupFrames:

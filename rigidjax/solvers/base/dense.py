@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from ...annotations import Time, Vector, Y
+from ...annotations import Scalar, Time, Vector, Y
 
 
 class AbstractDenseOutput(diffrax.AbstractLocalInterpolation):
@@ -27,7 +27,7 @@ class AbstractDenseOutput(diffrax.AbstractLocalInterpolation):
             return self.evaluate_at(t0)
         return jax.tree.map(lambda a, b: b - a, self.evaluate_at(t0), self.evaluate_at(t1))
 
-    def fraction(self, t: Time) -> Float[Array, ""]:
+    def fraction(self, t: Time) -> Scalar:
         """Return the fraction of the step until `t`, from 0 to 1; 1 for a step without length."""
         span = self.t1 - self.t0
         return jnp.where(span == 0, 1.0, (t - self.t0) / jnp.where(span == 0, 1.0, span))

@@ -15,7 +15,6 @@ from ...annotations import (
     Flag,
     History,
     InterpolationClass,
-    Jump,
     Number,
     ReplayResult,
     StepResult,
@@ -23,7 +22,7 @@ from ...annotations import (
     Time,
     Y,
 )
-from .replayable import AbstractReplayable, as_replayable
+from .replayable import AbstractReplayable, AbstractStepSolver, Start, as_replayable
 
 
 def innermost_solver(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
@@ -33,7 +32,7 @@ def innermost_solver(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
     return solver
 
 
-class DelegatedProperties(diffrax.AbstractWrappedSolver):
+class DelegatedProperties(AbstractStepSolver, diffrax.AbstractWrappedSolver):
     """A wrapper with the properties of the wrapped solver."""
 
     solver: eqx.AbstractVar[diffrax.AbstractSolver]
@@ -83,23 +82,6 @@ class AbstractDelegating(DelegatedProperties, AbstractReplayable):
     def inner(self) -> AbstractReplayable:
         """The wrapped solver as one that can replay its steps."""
         return as_replayable(self.solver)
-
-
-class Start(NamedTuple):
-    """Start of a step.
-
-    **Attributes:** `solver`, the wrapped one; `terms`, `t0`, `t1`, `y`, `args`, `made_jump`, as of
-    a step of diffrax; `memory`, state of the solver, in a replayed step its history.
-    """
-
-    solver: diffrax.AbstractSolver
-    terms: Terms
-    t0: Time
-    t1: Time
-    y: Y
-    args: Args
-    made_jump: Jump
-    memory: PyTree[Array]
 
 
 class End(NamedTuple):
@@ -182,51 +164,29 @@ class HookedSolver(AbstractDelegating):
         """Return the wrapped solver's record, and the flags at the start of the step."""
         return self.inner.step_record(before[0], after[0]), before[1]
 
-    def step(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        solver_state: PyTree[Array],
-        made_jump: Jump,
-    ) -> StepResult[PyTree]:
+    def make_step(self, start: Start) -> StepResult[PyTree]:
         """Make a step of the wrapped solver between the changes of its start and its end."""
-        memory, flags = solver_state
+        memory, flags = start.memory
 
         def make(start):
             y1, error, dense_info, memory, result = self.solver.step(
-                start.terms, t0, t1, start.y, args, start.memory, start.made_jump
+                start.terms, start.t0, start.t1, start.y, start.args, start.memory, start.made_jump
             )
             return End(y1, error, dense_info, memory, result)
 
-        start = Start(self.solver, terms, t0, t1, y0, args, made_jump, memory)
+        start = start._replace(solver=self.solver, memory=memory)
         end, flags = self._between_hooks(make, start, flags)
         return end.y, end.error, end.dense_info, (end.memory, flags), end.result
 
-    def replay(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        history: History,
-        step_record: PyTree[Array],
-        made_jump: Jump,
-    ) -> ReplayResult:
+    def replay(self, start: Start, step_record: PyTree[Array]) -> ReplayResult:
         """Replay a step of the wrapped solver between the changes of its start and its end."""
         inner_record, flags = step_record
 
         def make(start):
-            y1, dense_info, history = self.inner.replay(
-                start.terms, t0, t1, start.y, args, start.memory, inner_record, start.made_jump
-            )
+            y1, dense_info, history = self.inner.replay(start, inner_record)
             return End(y1, None, dense_info, history, None)
 
-        start = Start(self.solver, terms, t0, t1, y0, args, made_jump, history)
-        end, _ = self._between_hooks(make, start, flags)
+        end, _ = self._between_hooks(make, start._replace(solver=self.solver), flags)
         return end.y, end.dense_info, end.memory
 
     def finish(self, t: Time, y: Y, dense_info: DenseInfo) -> tuple[Y, DenseInfo]:

@@ -1,12 +1,46 @@
-"""Solvers that can replay a step, for derivatives in reverse mode."""
+"""Steps of solvers from their starts, and their replay for derivatives in reverse mode."""
 
 import abc
+from typing import NamedTuple
 
 import diffrax
 import equinox as eqx
 from jaxtyping import Array, PyTree
 
-from ...annotations import Args, History, Jump, ReplayResult, Terms, Time, Y
+from ...annotations import Args, History, Jump, ReplayResult, StepResult, Terms, Time, Y
+
+
+class Start(NamedTuple):
+    """Start of a step.
+
+    **Attributes:** `solver` that makes the step, in a hook the wrapped one; `terms`, `t0`, `t1`,
+    `y`, `args`, `made_jump`, as of a step of diffrax; `memory`, state of the solver, in a replayed
+    step its history.
+    """
+
+    solver: diffrax.AbstractSolver
+    terms: Terms
+    t0: Time
+    t1: Time
+    y: Y
+    args: Args
+    made_jump: Jump
+    memory: PyTree[Array]
+
+
+class AbstractStepSolver(diffrax.AbstractSolver):
+    """A solver of diffrax whose steps are made from a `Start`."""
+
+    def step(
+        self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args, solver_state: PyTree[Array],
+        made_jump: Jump,
+    ) -> StepResult[PyTree]:  # fmt: skip
+        """Make a step, with diffrax's arguments."""
+        return self.make_step(Start(self, terms, t0, t1, y0, args, made_jump, solver_state))
+
+    @abc.abstractmethod
+    def make_step(self, start: Start) -> StepResult[PyTree]:
+        """Return the unknowns, error estimate, dense information, state and result of a step."""
 
 
 class AbstractReplayable(eqx.Module):
@@ -28,10 +62,7 @@ class AbstractReplayable(eqx.Module):
         """
 
     @abc.abstractmethod
-    def replay(
-        self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args, history: History,
-        step_record: PyTree[Array], made_jump: Jump,
-    ) -> ReplayResult:  # fmt: skip
+    def replay(self, start: Start, step_record: PyTree[Array]) -> ReplayResult:
         """Replay an accepted step without iterations, from its `step_record`.
 
         Derivatives are those of `step`.
@@ -51,17 +82,8 @@ class ReplayFromState(AbstractReplayable):
     def step_record(self, before: PyTree[Array], after: PyTree[Array]) -> PyTree[Array]:
         return eqx.filter(before, eqx.is_inexact_array, inverse=True)
 
-    def replay(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        history: History,
-        step_record: PyTree[Array],
-        made_jump: Jump,
-    ) -> ReplayResult:
+    def replay(self, start: Start, step_record: PyTree[Array]) -> ReplayResult:
+        _, terms, t0, t1, y0, args, made_jump, history = start
         state = eqx.combine(history[0], step_record)
         y1, _, dense_info, state, _ = self.solver.step(terms, t0, t1, y0, args, state, made_jump)
         return y1, dense_info, self.history(state)
@@ -78,17 +100,8 @@ class ReplayFromStart(AbstractReplayable):
     def step_record(self, before: PyTree[Array], after: PyTree[Array]) -> PyTree[Array]:
         return None
 
-    def replay(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        history: History,
-        step_record: PyTree[Array],
-        made_jump: Jump,
-    ) -> ReplayResult:
+    def replay(self, start: Start, step_record: PyTree[Array]) -> ReplayResult:
+        _, terms, t0, t1, y0, args, _, _ = start
         state = self.solver.init(terms, t0, t1, y0, args)
         y1, _, dense_info, _, _ = self.solver.step(terms, t0, t1, y0, args, state, True)
         return y1, dense_info, self.history(state)

@@ -9,11 +9,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
-from ...annotations import Args, Count, Time, Y
+from ...annotations import Args, Count, Terms, Time, Y
 from ...formulations import Absolute, AbstractAbsolute, AbstractFormulation, NullSpace
 from ...mechanics import has_joints
 from ...rotations.directors import Directors
 from ...rotations.quaternion import Quaternion
+from ..base.replayable import AbstractStepSolver
 
 
 class ModelTerm(diffrax.AbstractTerm):
@@ -42,7 +43,7 @@ class ModelTerm(diffrax.AbstractTerm):
         return jax.tree.map(lambda f: control * f, vf)
 
 
-class AbstractStructureSolver(diffrax.AbstractSolver):
+class AbstractStructureSolver(AbstractStepSolver):
     """A solver that advances a whole formulation and conserves part of its structure.
 
     It takes a `ModelTerm` and uses the unknowns of the model, so that a solution is read as that
@@ -70,6 +71,9 @@ class AbstractStructureSolver(diffrax.AbstractSolver):
     @abc.abstractmethod
     def evaluations(self, solver_state: PyTree) -> Count:
         """Count the force evaluations of the last attempted step, without Jacobian columns."""
+
+    def func(self, terms: Terms, t0: Time, y0: Y, args: Args) -> Y:
+        return terms.vf(t0, y0, args)
 
 
 def check_form(

@@ -34,9 +34,7 @@ from ...small_arrays import cross, take
 from .phase import split_twists
 
 
-def defect(
-    values: Sequence[Float[Array, ""]], slopes: Sequence[Float[Array, ""]], size: Float[Array, ""]
-) -> Float[Array, ""]:
+def defect(values: Sequence[Scalar], slopes: Sequence[Scalar], size: Scalar) -> Scalar:
     r"""Return $V_1 - V_0 - b$, in a short step with the relative accuracy of the slopes $a, b, c$.
 
     The slopes are $dV/ds$ at the start, middle and end of a path through these points along which
@@ -164,7 +162,7 @@ def _momenta(
     inertias: Float[Array, "B 3"] | Float[Array, "B 3 3"],
     v: Float[Array, "B 3"],
     omega: Float[Array, "B 3"],
-) -> tuple[Float[Array, "B 6"], Float[Array, ""]]:
+) -> tuple[Float[Array, "B 6"], Scalar]:
     """Return the momenta of the bodies and twice their kinetic energy."""
     angular = jax.vmap(angular_momentum)(inertias, omega)
     momenta = jnp.concatenate([masses[:, None] * v, angular], axis=1)

@@ -6,9 +6,9 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax.core import eval_context
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
-from ...annotations import Scalar, T, Vector
+from ...annotations import Scalar, T, Vector, Vector3
 from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...checks import check, is_traced
 from ...forces.base import Kinematics
@@ -145,7 +145,7 @@ class EnergyMidpoint(AbstractOneStepSolver):
 
     def reaction(
         self, model: AbstractFormulation, t0: Scalar, y0: Vector, t1: Scalar, y1: Vector
-    ) -> Float[Array, "3"]:
+    ) -> Vector3:
         r"""Return the reaction $\lambda_{n+1/2}$ of the joint on the body in a step, shape (3,), N.
 
         **Arguments:** `model`; `t0`, `t1`, start and end of the step, s; `y0`, `y1`, unknowns at
@@ -180,20 +180,20 @@ class TopStep(AbstractMotionStep):
 
     prepared: PreparedSystem
     rotation: AbstractRotation
-    t0: Float[Array, ""]
-    h: Float[Array, ""]
+    t0: Scalar
+    h: Scalar
     start: BodyMotion
-    arm: Float[Array, "3"] | None
+    arm: Vector3 | None
     conformal: bool = eqx.field(static=True)
     trapezoidal: bool = eqx.field(static=True)
 
-    def guess(self) -> Float[Array, "3"]:
+    def guess(self) -> Vector3:
         return self.start.omega
 
-    def unknown_scales(self) -> Float[Array, "3"]:
+    def unknown_scales(self) -> Vector3:
         return jnp.ones_like(self.start.omega) / jnp.abs(self.h)
 
-    def residual(self, Z: Float[Array, "3"]) -> Float[Array, "3"]:
+    def residual(self, Z: Vector3) -> Vector3:
         step_rotation, V = self._rotation_and_velocity(Z)
         inertia, h, omega = self.prepared.inertias[0], self.h, self.start.omega
         before = rotate_by_half(
@@ -218,7 +218,7 @@ class TopStep(AbstractMotionStep):
             r = r + 0.5 * h * cross(self.arm, to_body(step_rotation.matrix, reaction - force))
         return r - 0.5 * h * moment
 
-    def end(self, Z: Float[Array, "3"]) -> BodyMotion:
+    def end(self, Z: Vector3) -> BodyMotion:
         step_rotation, V = self._rotation_and_velocity(Z)
         inertia, start = self.prepared.inertias[0], self.start
         if self.trapezoidal:
@@ -237,9 +237,7 @@ class TopStep(AbstractMotionStep):
         position, velocity = start.position + self.h * V, 2.0 * V - start.velocity
         return BodyMotion(step_rotation.last, omega, None, position, velocity)
 
-    def _rotation_and_velocity(
-        self, Z: Float[Array, "3"]
-    ) -> tuple[StepRotation, Float[Array, "3"] | None]:
+    def _rotation_and_velocity(self, Z: Vector3) -> tuple[StepRotation, Vector3 | None]:
         """Return the rotation of the step and the mean velocity of the centre of mass."""
         increment = (conformal if self.conformal else sine)(self.h * Z)
         mean = increment.chord * Z  # 2/h vect(F)
@@ -255,7 +253,7 @@ def _loads(
     step_rotation: StepRotation,
     position: Array | None,
     velocity: Array | None,
-) -> list[Float[Array, "3"]]:
+) -> list[Vector3]:
     """Return the force, space components, and the moment, body components, at the mid-point.
 
     `position` and `velocity` are those of the centre of mass, `None` for zero.
@@ -277,7 +275,7 @@ _SYMMETRIC = (
 _eigenvalues = sequential_vmap_on_cpu(jnp.linalg.eigvalsh)
 
 
-def _smallest_difference(moments: Array | np.ndarray) -> Float[Array, ""]:
+def _smallest_difference(moments: Array | np.ndarray) -> Scalar:
     """Return the smallest difference of two moments, relative to the largest moment."""
     a, b, c = moments[0], moments[1], moments[2]
     least = jnp.minimum(jnp.minimum(jnp.abs(a - b), jnp.abs(b - c)), jnp.abs(c - a))
@@ -316,7 +314,7 @@ def _inertia_of_body(model: AbstractFormulation) -> Array | np.ndarray:
     return (arrays.inertias if is_traced(arrays) else np.asarray(arrays.inertias))[0]
 
 
-def _arm_of_joint(prepared: PreparedSystem) -> Float[Array, "3"]:
+def _arm_of_joint(prepared: PreparedSystem) -> Vector3:
     """Return the vector from the joint to the centre of mass, m, body components."""
     (group,) = prepared.groups
     return -(group.child_point if group.children == (0,) else group.parent_point)[0]

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float
 
-from ...annotations import Vector
+from ...annotations import Count, Flag, Matrix, Matrix3, Scalar, Vector, Vector3
 from ...mechanics.stacked.system import PreparedSystem
 from ...rotations.so3 import dot
 from ...small_arrays import cross, inverse, sequential_vmap_on_cpu
@@ -30,7 +30,7 @@ class AbstractStepEquations(AbstractImplicitStep):
         system. The round-off of the pose is then about `eps` times the scale.
         """
 
-    def tolerance(self, largest: Float[Array, ""]) -> Float[Array, ""]:
+    def tolerance(self, largest: Scalar) -> Scalar:
         r"""Return the size of the last Newton increment, $\epsilon^{5/8}$ of the `largest` unknown.
 
         Both are relative to the scales. The convergence is quadratic, so that an increment after
@@ -59,7 +59,7 @@ class AbstractMotionStep(AbstractStepEquations):
         """Return the motion of the body at the end of the step for the solution `Z`."""
 
 
-def solve_three(A: Float[Array, "3 3"], b: Float[Array, "3"]) -> Float[Array, "3"]:
+def solve_three(A: Matrix3, b: Vector3) -> Vector3:
     """Solve three linear equations by cofactors."""
     a1, a2, a3 = A[:, 0], A[:, 1], A[:, 2]
     c23 = cross(a2, a3)
@@ -75,8 +75,8 @@ class Root(NamedTuple):
     """
 
     Z: Array
-    okay: Bool[Array, ""]
-    iterations: Int[Array, ""]
+    okay: Flag
+    iterations: Count
 
 
 def find_root(step: AbstractStepEquations, Z: Array, limit: int) -> Root:
@@ -110,7 +110,7 @@ def find_root(step: AbstractStepEquations, Z: Array, limit: int) -> Root:
     return Root(attach_derivatives(step, Z, okay), okay, count)
 
 
-def has_stagnated(size: Float[Array, ""], last: Float[Array, ""]) -> Bool[Array, ""]:
+def has_stagnated(size: Scalar, last: Scalar) -> Flag:
     r"""Return whether Newton increments are small and have stopped to decrease, which is round-off.
 
     The limit for small increments is $\epsilon^{3/5}$ (4e-10 in double precision). This is two
@@ -149,35 +149,33 @@ class AbstractMultiplierEquations(AbstractStepEquations):
     scales: eqx.AbstractVar[Float[Array, "L 6"]]
 
     @abc.abstractmethod
-    def residual(self, Z: Float[Array, " n"]) -> Float[Array, " n"]:
+    def residual(self, Z: Vector) -> Vector:
         """Return the flattened residuals of the momentum balances, followed by the constraints."""
 
-    def unknown_scales(self) -> Float[Array, " n"]:
+    def unknown_scales(self) -> Vector:
         """Return the scales of the increments; those of multipliers are infinite."""
         count = self.prepared.num_constraints
         return jnp.concatenate([self.scales.ravel(), jnp.full(count, jnp.inf, self.scales.dtype)])
 
-    def tolerance(self, largest: Float[Array, ""]) -> Float[Array, ""]:
+    def tolerance(self, largest: Scalar) -> Scalar:
         """Return the round-off of the pose, to which joints are closed."""
         if self.prepared.is_free:
             return super().tolerance(largest)
         return 50 * jnp.finfo(largest.dtype).eps * jnp.ones_like(largest)
 
-    def split_unknowns(
-        self, Z: Float[Array, " n"]
-    ) -> tuple[Float[Array, "L 6"], Float[Array, " m"]]:
+    def split_unknowns(self, Z: Vector) -> tuple[Float[Array, "L 6"], Float[Array, " m"]]:
         """Split the unknowns into increments and multipliers."""
         size = 6 * self.prepared.num_bodies
         return Z[:size].reshape(-1, 6), Z[size:]
 
-    def linearize(self, Z: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
+    def linearize(self, Z: Vector) -> tuple[Vector, Matrix]:
         """Return the residual and its derivative with the shift that makes it regular."""
         r, A = super().linearize(Z)
         size = 6 * self.prepared.num_bodies
         shift = -_SHIFT * self._inverse_masses(A)
         return r, A + jnp.diag(jnp.where(jnp.arange(Z.size) < size, 0.0, shift))
 
-    def newton_increment(self, Z: Float[Array, " n"]) -> Float[Array, " n"]:
+    def newton_increment(self, Z: Vector) -> Vector:
         """Return the Newton increment from equations scaled by masses and constraints."""
         r, A = self.linearize(Z)
         inverse = self._inverse_masses(A)
@@ -185,7 +183,7 @@ class AbstractMultiplierEquations(AbstractStepEquations):
         unit = jnp.where(jnp.arange(Z.size) < 6 * self.prepared.num_bodies, unit, 1.0 / unit)
         return -unit * _solve(unit[:, None] * A * unit[None], (unit * r)[:, None])[:, 0]
 
-    def _inverse_masses(self, A: Float[Array, "n n"]) -> Float[Array, " n"]:
+    def _inverse_masses(self, A: Matrix) -> Vector:
         r"""Return the inverse masses of the increments and the diagonal of $G M^{-1} G^T$."""
         inverse = 1.0 / _mass_scales(self.prepared)
         G = A[inverse.size :, : inverse.size]

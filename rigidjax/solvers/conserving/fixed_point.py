@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...annotations import Scalar
+from ...annotations import Matrix3, Scalar, Vector, Vector3
 from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...bodies.fixed_point import FixedPointBody
 from ...bodies.inertia import euler_tensor
@@ -41,21 +41,21 @@ class StepRotation(NamedTuple):
     """
 
     rotation: AbstractRotation
-    t: Float[Array, ""]
-    h: Float[Array, ""]
-    start: Float[Array, " n"]
-    omega: Float[Array, "3"]
+    t: Scalar
+    h: Scalar
+    start: Vector
+    omega: Vector3
     increment: RotationIncrement
     mean_directors: bool = False
 
     @property
-    def matrix(self) -> Float[Array, "3 3"]:
+    def matrix(self) -> Matrix3:
         """Rotation matrix in the middle of the step."""
         half = compose_rotation(self.rotation, self.start, self.increment.half)
         return self.rotation.to_matrix(half) / self.increment.half_squared
 
     @property
-    def last(self) -> Float[Array, " n"]:
+    def last(self) -> Vector:
         """Coordinates at the end of the step, from which the next one starts.
 
         They are renormalised, because round-off of the constraints would add up to a drift of the
@@ -68,7 +68,7 @@ class StepRotation(NamedTuple):
 
 def mean_moment(
     body: FixedPointBody, step_rotation: StepRotation, conserves: bool
-) -> Float[Array, "3"] | None:
+) -> Vector3 | None:
     """Return the mean moment of a step in body components of its middle, `None` without moments.
 
     **Arguments:** `body`; `step_rotation`; `conserves`, whether the work of the potential is
@@ -91,8 +91,8 @@ def mean_moment(
 
 
 def _potential_moment(
-    step_rotation: StepRotation, potential: AbstractPotential, R: Float[Array, "3 3"]
-) -> tuple[Float[Array, "3 3"], Float[Array, "3"]]:
+    step_rotation: StepRotation, potential: AbstractPotential, R: Matrix3
+) -> tuple[Matrix3, Vector3]:
     """Return the moment of a potential in the middle of a step.
 
     For a potential that is linear in the rotation matrix its work is exact.
@@ -113,9 +113,9 @@ def _potential_moment(
 
 
 def _defect_of_work(
-    step_rotation: StepRotation, potential: AbstractPotential, R: Float[Array, "3 3"],
-    mean: Float[Array, "3 3"], work: Float[Array, ""],
-) -> Float[Array, ""]:  # fmt: skip
+    step_rotation: StepRotation, potential: AbstractPotential, R: Matrix3,
+    mean: Matrix3, work: Scalar,
+) -> Scalar:  # fmt: skip
     """Return the gain of potential energy plus `work`, the work of the mean moment.
 
     Slopes are along the parabola of matrices through the start, `mean` and the end.
@@ -143,25 +143,25 @@ class AbstractMeanRateStep(AbstractMotionStep):
 
     body: FixedPointBody
     rotation: AbstractRotation
-    t0: Float[Array, ""]
-    h: Float[Array, ""]
+    t0: Scalar
+    h: Scalar
     start: BodyMotion
 
     @abc.abstractmethod
-    def increment(self, psi: Float[Array, "3"]) -> RotationIncrement:
+    def increment(self, psi: Vector3) -> RotationIncrement:
         """Return the rotation of the step for `psi`, $h W$."""
 
-    def step_rotation(self, W: Float[Array, "3"], mean_directors: bool = False) -> StepRotation:
+    def step_rotation(self, W: Vector3, mean_directors: bool = False) -> StepRotation:
         t, increment = self.t0 + 0.5 * self.h, self.increment(self.h * W)
         return StepRotation(
             self.rotation, t, self.h, self.start.coordinates, W, increment, mean_directors
         )
 
-    def guess(self) -> Float[Array, "3"]:
+    def guess(self) -> Vector3:
         """Return the angular velocity at the start."""
         return self.start.omega
 
-    def unknown_scales(self) -> Float[Array, "3"]:
+    def unknown_scales(self) -> Vector3:
         """Return the angular velocity of a rotation by one radian in the step."""
         return jnp.ones_like(self.start.omega) / jnp.abs(self.h)
 
@@ -180,10 +180,10 @@ class TrapezoidalRateStep(AbstractMeanRateStep):
     map: Map = eqx.field(static=True)
     conserves: bool = eqx.field(static=True)
 
-    def increment(self, psi: Float[Array, "3"]) -> RotationIncrement:
+    def increment(self, psi: Vector3) -> RotationIncrement:
         return self.map(psi)
 
-    def residual(self, Z: Float[Array, "3"]) -> Float[Array, "3"]:
+    def residual(self, Z: Vector3) -> Vector3:
         step_rotation, inertia, omega = (
             self.step_rotation(Z, self.map is cayley),
             self.body.inertia,
@@ -196,7 +196,7 @@ class TrapezoidalRateStep(AbstractMeanRateStep):
         moment = mean_moment(self.body, step_rotation, self.conserves)
         return gain if moment is None else gain - self.h * moment
 
-    def end(self, Z: Float[Array, "3"]) -> BodyMotion:
+    def end(self, Z: Vector3) -> BodyMotion:
         return BodyMotion(self.step_rotation(Z).last, 2.0 * Z - self.start.omega)
 
 
@@ -209,10 +209,10 @@ class DirectorRateStep(AbstractMeanRateStep):
     tangent, which is included in the conserved energy $\frac12 \dot d^T M_9 \dot d$.
     """
 
-    def increment(self, psi: Float[Array, "3"]) -> RotationIncrement:
+    def increment(self, psi: Vector3) -> RotationIncrement:
         return cayley(psi)
 
-    def residual(self, Z: Float[Array, "3"]) -> Float[Array, "3"]:
+    def residual(self, Z: Vector3) -> Vector3:
         step_rotation, start = self.step_rotation(Z, True), self.start
         assert start.rates is not None
         rates = self.rotation.to_matrix(start.rates)
@@ -224,7 +224,7 @@ class DirectorRateStep(AbstractMeanRateStep):
         moment = mean_moment(self.body, step_rotation, True)
         return gain if moment is None else gain - self.h * moment
 
-    def end(self, Z: Float[Array, "3"]) -> BodyMotion:
+    def end(self, Z: Vector3) -> BodyMotion:
         step_rotation = self.step_rotation(Z)
         assert self.start.rates is not None
         rates = director_rates(
@@ -236,13 +236,13 @@ class DirectorRateStep(AbstractMeanRateStep):
 
 
 def director_gain(
-    inertia: Float[Array, "3"] | Float[Array, "3 3"],
+    inertia: Vector3 | Matrix3,
     increment: RotationIncrement,
-    R0: Float[Array, "3 3"],
-    rates: Float[Array, "3 3"],
-    psi: Float[Array, "3"],
+    R0: Matrix3,
+    rates: Matrix3,
+    psi: Vector3,
     h: Scalar,
-) -> Float[Array, "3"]:
+) -> Vector3:
     r"""Return $h \sum_i E_i\,d_{i,n+1/2} \times (\dot d_{i,n+1} - \dot d_{i,n})$.
 
     **Arguments:** `inertia`; `increment`, rotation of the step; `R0` and `rates`, the rotation
@@ -257,11 +257,7 @@ def director_gain(
 
 
 def director_rates(
-    increment: RotationIncrement,
-    R: Float[Array, "3 3"],
-    rates: Float[Array, "9"],
-    psi: Float[Array, "3"],
-    h: Scalar,
+    increment: RotationIncrement, R: Matrix3, rates: Float[Array, "9"], psi: Vector3, h: Scalar
 ) -> Float[Array, "9"]:
     """Return the rates of the directors at the end of a step.
 
@@ -280,10 +276,10 @@ class VariationalRateStep(AbstractMeanRateStep):
     The discrete angular momentum at the start is given.
     """
 
-    def increment(self, psi: Float[Array, "3"]) -> RotationIncrement:
+    def increment(self, psi: Vector3) -> RotationIncrement:
         return conformal(psi)
 
-    def residual(self, Z: Float[Array, "3"]) -> Float[Array, "3"]:
+    def residual(self, Z: Vector3) -> Vector3:
         step_rotation, inertia = self.step_rotation(Z), self.body.inertia
         before, _ = self._end_moments(step_rotation)
         start = angular_momentum(inertia, self.start.omega)
@@ -293,7 +289,7 @@ class VariationalRateStep(AbstractMeanRateStep):
         )
         return gain if before is None else gain - 0.5 * self.h * before
 
-    def end(self, Z: Float[Array, "3"]) -> BodyMotion:
+    def end(self, Z: Vector3) -> BodyMotion:
         step_rotation, inertia = self.step_rotation(Z), self.body.inertia
         _, after = self._end_moments(step_rotation)
         m = boundary_momentum(inertia, step_rotation.increment.quaternion, -1.0) * (2.0 / self.h)
@@ -320,9 +316,7 @@ class VariationalRateStep(AbstractMeanRateStep):
         return before - stretch, after + stretch
 
 
-def boundary_momentum(
-    inertia: Float[Array, "3"] | Float[Array, "3 3"], p: Float[Array, "4"], side: float
-) -> Float[Array, "3"]:
+def boundary_momentum(inertia: Vector3 | Matrix3, p: Float[Array, "4"], side: float) -> Vector3:
     r"""Return $c\,I e \pm e \times I e$ for the unit quaternion $p = (c, e)$, shape (3,).
 
     Multiplied by $2/h$ it is the discrete angular momentum at the start (`side` 1) or at the end
@@ -335,7 +329,7 @@ def boundary_momentum(
     return p[0] * m + side * cross(e, m)
 
 
-def split_moment(moment: Float[Array, "3"], psi: Float[Array, "3"]) -> tuple[Array, Array]:
+def split_moment(moment: Vector3, psi: Vector3) -> tuple[Array, Array]:
     r"""Return the moments $\tau^-$, $\tau^+$ that act for half a step at the start and at the end.
 
     The virtual rotations of both ends determine that of the middle, which gives

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...annotations import Scalar, Vector3
 from ...rotations import guarded
 from ...rotations.so3 import dot, exp_quaternion
 
@@ -26,8 +27,8 @@ class RotationIncrement(NamedTuple):
     """
 
     half: Float[Array, "4"]
-    half_squared: Float[Array, ""]
-    chord: Float[Array, ""]
+    half_squared: Scalar
+    chord: Scalar
 
     @property
     def quaternion(self) -> Float[Array, "4"]:
@@ -38,7 +39,7 @@ class RotationIncrement(NamedTuple):
 
 
 # A map from h W, shape (3,), rad, to the rotation of the step.
-Map = Callable[[Float[Array, "3"]], RotationIncrement]
+Map = Callable[[Vector3], RotationIncrement]
 
 
 def map_rotations(maps: Sequence[Map], psi: Float[Array, "L 3"]) -> RotationIncrement:
@@ -57,7 +58,7 @@ def map_rotations(maps: Sequence[Map], psi: Float[Array, "L 3"]) -> RotationIncr
     return rotations
 
 
-def conformal(psi: Float[Array, "3"]) -> RotationIncrement:
+def conformal(psi: Vector3) -> RotationIncrement:
     r"""Return the rotation with conformal rotation vector $\psi$: $\tan(\varphi/4) = |\psi|/4$.
 
     The angle is below 2 pi. Equivalently, $q_{n+1} - q_n = \frac h2\,q_{n+1/2} \circ W$ with the
@@ -70,7 +71,7 @@ def conformal(psi: Float[Array, "3"]) -> RotationIncrement:
     )
 
 
-def cayley(psi: Float[Array, "3"]) -> RotationIncrement:
+def cayley(psi: Vector3) -> RotationIncrement:
     r"""Return the Cayley transform of $\psi$, Rodrigues parameters: $\tan(\varphi/2) = |\psi|/2$.
 
     The angle is below pi. Equivalently, $R_{n+1} - R_n = h\,R_{n+1/2} \tilde W$ with the mean
@@ -82,13 +83,13 @@ def cayley(psi: Float[Array, "3"]) -> RotationIncrement:
     return RotationIncrement(half, 2.0 * length * (1.0 + length), 1.0 / length)
 
 
-def exponential(psi: Float[Array, "3"]) -> RotationIncrement:
+def exponential(psi: Vector3) -> RotationIncrement:
     r"""Return the rotation with rotation vector $\psi$: $\varphi = |\psi|$."""
     half = exp_quaternion(0.5 * psi)
     return RotationIncrement(half, jnp.ones_like(psi[0]), guarded.sine_ratio(0.25 * dot(psi, psi)))
 
 
-def sine(psi: Float[Array, "3"]) -> RotationIncrement:
+def sine(psi: Vector3) -> RotationIncrement:
     r"""Return the rotation whose Euler parameters have the vector part $\psi/2$.
 
     Then $\sin(\varphi/2) = |\psi|/2$, and the angle is below pi. Equivalently, $\tilde W = \frac1h
@@ -103,9 +104,7 @@ def sine(psi: Float[Array, "3"]) -> RotationIncrement:
     )
 
 
-def rotate_by_half(
-    increment: RotationIncrement, v: Float[Array, "3"], inverse: bool = False
-) -> Float[Array, "3"]:
+def rotate_by_half(increment: RotationIncrement, v: Vector3, inverse: bool = False) -> Vector3:
     """Rotate `v` by half of the rotation, or by its inverse if `inverse`."""
     p0, p1, p2, p3 = jnp.unstack(increment.half)
     scale = 2.0 / increment.half_squared

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ...annotations import Matrix3, Scalar, Vector, Vector3
 from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...bodies.inertia import euler_tensor
 from ...rotations.guarded import safe_divide
@@ -17,11 +18,11 @@ from ...rotations.matrix import product
 from ...rotations.so3 import conjugate, multiply, pure, unskew
 from .discrete_gradient import defect
 
-Inertia = Float[Array, "3"] | Float[Array, "3 3"]
+Inertia = Vector3 | Matrix3
 
 
 def quaternion_momentum(
-    inertia: Inertia, q: Float[Array, "4"], omega: Float[Array, "3"]
+    inertia: Inertia, q: Float[Array, "4"], omega: Vector3
 ) -> Float[Array, "4"]:
     r"""Return $p = 2\,q \circ (0, I\Omega)$, shape (4,), kg m^2/s.
 
@@ -42,12 +43,12 @@ def invariants(q: Float[Array, "4"], p: Float[Array, "4"]) -> Float[Array, "4"]:
     return multiply(conjugate(q), p)
 
 
-def length_invariant(q: Float[Array, "4"]) -> Float[Array, ""]:
+def length_invariant(q: Float[Array, "4"]) -> Scalar:
     r"""Return $\eta = q \cdot q$. **Source:** Betsch-Siebert (47)."""
     return jnp.sum(q * q)
 
 
-def momentum_map(q: Float[Array, "4"], p: Float[Array, "4"]) -> Float[Array, "3"]:
+def momentum_map(q: Float[Array, "4"], p: Float[Array, "4"]) -> Vector3:
     r"""Return the angular momentum $J = \frac12 E(q)\,p$, shape (3,), space components, kg m^2/s.
 
     **Source:** Betsch-Siebert (35), after (45).
@@ -55,9 +56,7 @@ def momentum_map(q: Float[Array, "4"], p: Float[Array, "4"]) -> Float[Array, "3"
     return 0.5 * multiply(p, conjugate(q))[1:]
 
 
-def kinetic_energy(
-    inertia: Inertia, q: Float[Array, "4"], p: Float[Array, "4"]
-) -> Float[Array, ""]:
+def kinetic_energy(inertia: Inertia, q: Float[Array, "4"], p: Float[Array, "4"]) -> Scalar:
     r"""Return $T = \frac18 \pi \cdot \mathrm{diag}(I_0, I)^{-1} \pi$, J.
 
     The radial inertia is $I_0 = \frac12 \mathrm{tr} I$.
@@ -69,11 +68,7 @@ def kinetic_energy(
     return 0.125 * (pi[0] * pi[0] / radial + jnp.sum(pi[1:] * solve_inertia(inertia, pi[1:])))
 
 
-def discrete_gradient(
-    function: Callable[[Float[Array, " n"]], Float[Array, ""]],
-    q0: Float[Array, " n"],
-    q1: Float[Array, " n"],
-) -> Float[Array, " n"]:
+def discrete_gradient(function: Callable[[Vector], Scalar], q0: Vector, q1: Vector) -> Vector:
     r"""Return Gonzalez' discrete derivative $\bar\nabla V$, shape (n,).
 
     It satisfies $\bar\nabla V \cdot (q_1 - q_0) = V(q_1) - V(q_0)$. The gradient at the mid-point
@@ -90,10 +85,8 @@ def discrete_gradient(
 
 
 def discrete_multiplier(
-    potential: Callable[[Float[Array, "4"]], Float[Array, ""]],
-    q0: Float[Array, "4"],
-    q1: Float[Array, "4"],
-) -> Float[Array, ""]:
+    potential: Callable[[Float[Array, "4"]], Scalar], q0: Float[Array, "4"], q1: Float[Array, "4"]
+) -> Scalar:
     r"""Return the multiplier $\lambda$ of QUAT.EM in the step from `q0` to `q1`, J.
 
     **Arguments:** `potential(q)`, such as `lambda q: body.potential(euler_map(q))`, J.
@@ -103,7 +96,7 @@ def discrete_multiplier(
     return -jnp.sum(q * discrete_gradient(potential, q0, q1)) / jnp.sum(q * q)
 
 
-def director_energy(inertia: Inertia, d_dot: Float[Array, "9"]) -> Float[Array, ""]:
+def director_energy(inertia: Inertia, d_dot: Float[Array, "9"]) -> Scalar:
     r"""Return the kinetic energy $\frac12 \dot d \cdot M_9 \dot d$, J.
 
     The rates `d_dot` need not be tangent to the constraints.
@@ -114,9 +107,7 @@ def director_energy(inertia: Inertia, d_dot: Float[Array, "9"]) -> Float[Array, 
     return 0.5 * jnp.sum(D * _apply_euler_tensor(inertia, D))
 
 
-def director_momentum(
-    inertia: Inertia, d: Float[Array, "9"], d_dot: Float[Array, "9"]
-) -> Float[Array, "3"]:
+def director_momentum(inertia: Inertia, d: Float[Array, "9"], d_dot: Float[Array, "9"]) -> Vector3:
     r"""Return the angular momentum $\sum_i E_i\,d_i \times \dot d_i$, space components, kg m^2/s.
 
     **Source:** Betsch-Siebert (23).
@@ -125,7 +116,7 @@ def director_momentum(
     return 2.0 * unskew(product(_apply_euler_tensor(inertia, D).T, d.reshape(3, 3)))
 
 
-def _apply_euler_tensor(inertia: Inertia, D: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
+def _apply_euler_tensor(inertia: Inertia, D: Matrix3) -> Matrix3:
     """Return the Euler tensor times `D`."""
     E = euler_tensor(inertia)
     return D * E[:, None] if E.ndim == 1 else product(E, D)

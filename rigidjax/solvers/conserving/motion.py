@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...annotations import Vector
+from ...annotations import Vector, Vector3
 from ...formulations import Absolute, AbstractFormulation
 from ...rotations.base import AbstractRotation
 from ...rotations.directors import Directors
@@ -25,11 +25,11 @@ class BodyMotion(NamedTuple):
     point.
     """
 
-    coordinates: Float[Array, " n"]
-    omega: Float[Array, "3"]
-    rates: Float[Array, " n"] | None = None
-    position: Float[Array, "3"] | None = None
-    velocity: Float[Array, "3"] | None = None
+    coordinates: Vector
+    omega: Vector3
+    rates: Vector | None = None
+    position: Vector3 | None = None
+    velocity: Vector3 | None = None
 
 
 def decode_motion(model: AbstractFormulation, y: Vector) -> BodyMotion:
@@ -56,9 +56,7 @@ def encode_motion(model: AbstractFormulation, motion: BodyMotion) -> Vector:
 
 
 @singledispatch
-def angular_velocity_of(
-    rotation: AbstractRotation, a: Float[Array, " n"], a_dot: Float[Array, " n"]
-) -> Float[Array, "3"]:
+def angular_velocity_of(rotation: AbstractRotation, a: Vector, a_dot: Vector) -> Vector3:
     r"""Return the angular velocity of the coordinate rates `a_dot`, rad/s, body components.
 
     The result is exact also where `a` violates the internal constraints. Otherwise a round-off
@@ -71,16 +69,14 @@ def angular_velocity_of(
 @angular_velocity_of.register
 def _angular_velocity_of_quaternion(
     rotation: Quaternion, a: Float[Array, "4"], a_dot: Float[Array, "4"]
-) -> Float[Array, "3"]:
+) -> Vector3:
     p0, p1, p2, p3 = jnp.unstack(a)
     square = p0 * p0 + p1 * p1 + p2 * p2 + p3 * p3
     return rotation.angular_velocity(a, a_dot) / square
 
 
 @singledispatch
-def compose_rotation(
-    rotation: AbstractRotation, a: Float[Array, " n"], p: Float[Array, "4"]
-) -> Float[Array, " n"]:
+def compose_rotation(rotation: AbstractRotation, a: Vector, p: Float[Array, "4"]) -> Vector:
     """Return the coordinates of the rotation `a` times `p`, a unit quaternion in body axes."""
     raise NotImplementedError(f"There is no update for `{type(rotation).__name__}`.")
 
@@ -101,7 +97,7 @@ def _compose_directors(
 
 
 @singledispatch
-def renormalize(rotation: AbstractRotation, a: Float[Array, " n"]) -> Float[Array, " n"]:
+def renormalize(rotation: AbstractRotation, a: Vector) -> Vector:
     """Remove the round-off error of the internal constraints from rotation coordinates."""
     raise NotImplementedError(f"There is no renormalisation of `{type(rotation).__name__}`.")
 

@@ -13,18 +13,17 @@ from ...annotations import (
     Count,
     Flag,
     InterpolationClass,
-    Jump,
     Scalar,
     StepResult,
     T,
     Terms,
     Time,
     Vector,
-    Y,
 )
 from ...formulations import AbstractFormulation
 from ...mechanics import has_joints
 from ..base.dense import StepInterpolation
+from ..base.replayable import Start
 from ..base.step_results import RESULTS
 from ..base.terms import apply_direction, unwrap
 from .base import AbstractStructureSolver
@@ -105,9 +104,6 @@ class AbstractOneStepSolver(AbstractStructureSolver):
     def order(self, terms: Terms) -> int:
         return 2
 
-    def func(self, terms: Terms, t0: Time, y0: Y, args: Args) -> Y:
-        return terms.vf(t0, y0, args)
-
     def evaluations(self, solver_state: StepMemory) -> Count:
         """Return the Newton iterations of the last step."""
         return solver_state.iterations
@@ -120,10 +116,8 @@ class AbstractOneStepSolver(AbstractStructureSolver):
         memory = StepMemory(jnp.array(0), self.check_traced_model(model, jnp.array(True)))
         return self.initial_memory(model, apply_direction(direction, jnp.asarray(t0)), y0, memory)
 
-    def step(
-        self, terms: Terms, t0: Time, t1: Time, y0: Vector, args: Args, solver_state: StepMemory,
-        made_jump: Jump,
-    ) -> StepResult[StepMemory]:  # fmt: skip
+    def make_step(self, start: Start) -> StepResult[StepMemory]:
+        _, terms, t0, t1, y0, args, _, solver_state = start
         term, direction = unwrap(terms)
         t0, t1 = (
             jnp.asarray(apply_direction(direction, jnp.asarray(t)), y0.dtype) for t in (t0, t1)

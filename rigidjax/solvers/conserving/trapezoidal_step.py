@@ -118,8 +118,8 @@ def trapezoidal_step(
 class _Equations(AbstractMultiplierEquations):
     prepared: PreparedSystem
     scales: Float[Array, "L 6"]
-    t0: Float[Array, ""]
-    h: Float[Array, ""]
+    t0: Scalar
+    h: Scalar
     start: Phase
     first: Poses
     joint_frames: JointFrames  # at the start of the step
@@ -154,7 +154,7 @@ class _Equations(AbstractMultiplierEquations):
         )
         return eqx.tree_at(lambda phase: (phase.twists, phase.rates), end, (twists, rates))
 
-    def residual(self, Z: Float[Array, " n"]) -> Float[Array, " n"]:
+    def residual(self, Z: Vector) -> Vector:
         prepared, start, h = self.prepared, self.start, self.h
         change, mu = self.split_unknowns(Z)
         end, increments = self.end(change), self.increments(change)

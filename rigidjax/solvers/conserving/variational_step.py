@@ -81,8 +81,8 @@ def variational_step(
 class _Equations(AbstractMultiplierEquations):
     prepared: PreparedSystem
     scales: Float[Array, "L 6"]
-    t0: Float[Array, ""]
-    h: Float[Array, ""]
+    t0: Scalar
+    h: Scalar
     start: Phase
     constraint_jacobian: Float[Array, "m 6L"]  # at the start of the step
 
@@ -103,7 +103,7 @@ class _Equations(AbstractMultiplierEquations):
         force = loads[:, :3]
         return jnp.concatenate([force, before], axis=1), jnp.concatenate([force, after], axis=1)
 
-    def residual(self, Z: Float[Array, " n"]) -> Float[Array, " n"]:
+    def residual(self, Z: Vector) -> Vector:
         prepared, h = self.prepared, self.h
         change, mu = self.split_unknowns(Z)
         gain = _boundary_momenta(prepared, change, 1.0) - h * momenta(prepared, self.start.twists)
@@ -160,7 +160,7 @@ class _MomentumEquations(AbstractMultiplierEquations):
     momentum: Float[Array, "L 6"]
     rest: Float[Array, " m"]
 
-    def residual(self, Z: Float[Array, " n"]) -> Float[Array, " n"]:
+    def residual(self, Z: Vector) -> Vector:
         w, impulses = self.split_unknowns(Z)
         balance = (
             momenta(self.prepared, w) - self.momentum

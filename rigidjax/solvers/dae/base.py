@@ -8,7 +8,7 @@ import equinox as eqx
 from jaxtyping import PyTree
 
 from ...annotations import Args, Count, Norm, Number, Terms, Time, Y
-from ..base.replayable import AbstractReplayable
+from ..base.replayable import AbstractReplayable, AbstractStepSolver
 from ..base.terms import AbstractDAETerm, check_unknowns, flatten, unwrap
 from .controllers import ProposedStepController
 from .equations import build_equations, differentiation_index
@@ -16,7 +16,10 @@ from .newton import SimplifiedNewton
 
 
 class AbstractDAESolver(
-    diffrax.AbstractImplicitSolver, diffrax.AbstractAdaptiveSolver, AbstractReplayable
+    AbstractStepSolver,
+    diffrax.AbstractImplicitSolver,
+    diffrax.AbstractAdaptiveSolver,
+    AbstractReplayable,
 ):
     """An implicit or extrapolation method with its own step-size controller.
 
@@ -30,6 +33,7 @@ class AbstractDAESolver(
     is_multistep: ClassVar[bool] = False
     takes_residuals: ClassVar[bool] = False
     probe_patience: ClassVar[int | None] = None
+    term_structure: ClassVar = diffrax.AbstractTerm
     root_finder: eqx.AbstractVar[SimplifiedNewton]
 
     @abc.abstractmethod

@@ -1,12 +1,14 @@
 """Step-size controllers of the implicit solvers: predictive, and for steps that methods propose."""
 
+import abc
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import diffrax
 import jax
 import jax.numpy as jnp
 import optimistix as optx
+from jaxtyping import Array, PyTree
 
 from ...annotations import Args, Flag, Norm, Number, Scalar, StepSizeResult, Terms, Time, Vector, Y
 from .equations import stop_gradients
@@ -22,7 +24,46 @@ class PredictiveState(NamedTuple):
     rejected: Flag
 
 
-class PredictiveController(diffrax.AbstractAdaptiveStepSizeController):
+class AbstractToleranceController(diffrax.AbstractAdaptiveStepSizeController):
+    """A controller of steps in either direction of time, with the tolerances of the error.
+
+    **Attributes:** `first_error_order`, for the estimate of the first step; `None` for that of the
+    solver.
+    """
+
+    rtol: Number
+    atol: Number
+    norm: Norm = optx.rms_norm
+
+    first_error_order: ClassVar[int | None] = None
+
+    @abc.abstractmethod
+    def initial_state(self, y0: Y) -> PyTree[Array]:
+        """Return the state of the controller before the first step."""
+
+    def wrap(self, direction: Number) -> Self:
+        """Return the controller itself, which works in both directions of time."""
+        return self
+
+    def init(
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        dt0: Time | None,
+        args: Args,
+        func: Callable[..., Y],
+        error_order: Number | None,
+    ) -> tuple[Time, PyTree[Array]]:
+        """Return the end of the first step, estimated if `dt0` is `None`, and the state."""
+        if dt0 is None:
+            order: Any = self.first_error_order or error_order
+            dt0 = estimate_first_step(self, terms, t0, t1, y0, args, func, order)
+        return t0 + dt0, self.initial_state(y0)
+
+
+class PredictiveController(AbstractToleranceController):
     r"""Gustafsson's predictive control, as in the code RADAU5.
 
     The next step is the smaller of the step that the error allows, and the step that the error
@@ -40,35 +81,15 @@ class PredictiveController(diffrax.AbstractAdaptiveStepSizeController):
     **Source:** Hairer-Wanner II, IV.8 (8.25), and "numerical experience" there.
     """
 
-    rtol: Number
-    atol: Number
-    norm: Norm = optx.rms_norm
     safety: float = 0.8
     factormin: float = 0.2
     factormax: float = 8.0
     keep: float = 1.2
 
-    def wrap(self, direction: Number) -> "PredictiveController":
-        """Return the controller itself, which works in both directions of time."""
-        return self
-
-    def init(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        dt0: Time | None,
-        args: Args,
-        func: Callable[..., Y],
-        error_order: Number | None,
-    ) -> tuple[Time, PredictiveState]:
-        """Return the end of the first step, estimated if `dt0` is `None`, and the state."""
-        if dt0 is None:
-            dt0 = estimate_first_step(self, terms, t0, t1, y0, args, func, error_order)  # pyright: ignore[reportArgumentType]
+    def initial_state(self, y0: Y) -> PredictiveState:
         dtype = jnp.result_type(*jax.tree.leaves(y0))
         one, yes = jnp.ones((), dtype), jnp.array(True)
-        return t0 + dt0, PredictiveState(one, one, yes, ~yes)
+        return PredictiveState(one, one, yes, ~yes)
 
     def adapt_step_size(
         self,
@@ -197,35 +218,17 @@ def controller_scale(finder: SimplifiedNewton, y0: Y, y1: Y) -> Vector:
     return scale / finder.norm(jax.tree.map(jnp.ones_like, y0))
 
 
-class ProposedStepController(diffrax.AbstractAdaptiveStepSizeController):
+class ProposedStepController(AbstractToleranceController):
     r"""Step-size controller that takes the steps that a method of variable order proposes.
 
     **Arguments:** `rtol`, `atol`, `norm`: the tolerances and the norm of the method.
     """
 
-    rtol: Number
-    atol: Number
-    norm: Norm = optx.rms_norm
+    # The first step is of order 1.
+    first_error_order: ClassVar[int | None] = 2
 
-    def wrap(self, direction: Number) -> "ProposedStepController":
-        """Return the controller itself, which works in both directions of time."""
-        return self
-
-    def init(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        dt0: Time | None,
-        args: Args,
-        func: Callable[..., Y],
-        error_order: Number | None,
-    ) -> tuple[Time, Flag]:
-        """Return the end of the first step, estimated for order 1 if `dt0` is `None`."""
-        if dt0 is None:
-            dt0 = estimate_first_step(self, terms, t0, t1, y0, args, func, 2)
-        return t0 + dt0, jnp.array(False)
+    def initial_state(self, y0: Y) -> Flag:
+        return jnp.array(False)
 
     def adapt_step_size(
         self,

@@ -17,6 +17,7 @@ from ...annotations import Args, Jump, StepResult, Terms, Time, Y
 from ...native import trace_without_mesh
 from ...signals.shared_tables import freeze_signals
 from ..base.hooked import AbstractDelegating, DelegatedProperties
+from ..base.replayable import Start
 from ..base.terms import apply_direction, unwrap
 
 
@@ -62,16 +63,8 @@ class Unrolled(DelegatedProperties):
             return None
         return jnp.array(True), jax.tree.map(jnp.zeros_like, y0)
 
-    def step(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        solver_state: PyTree[Array],
-        made_jump: Jump,
-    ) -> StepResult[PyTree]:
+    def make_step(self, start: Start) -> StepResult[PyTree]:
+        _, terms, t0, t1, y0, args, made_jump, solver_state = start
         tableau = self.tableau
         dt = t1 - t0
         last = len(tableau.c) - 1
@@ -115,23 +108,15 @@ class StageLoop(Unrolled):
     backend. Arguments and results are those of `Unrolled`.
     """
 
-    def step(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        solver_state: PyTree[Array],
-        made_jump: Jump,
-    ) -> StepResult[PyTree]:
-        tableau, (start, tree) = self.tableau, ravel_pytree(y0)
-        dt, count = jnp.asarray(t1 - t0, start.dtype), len(tableau.c) + 1
+    def make_step(self, start: Start) -> StepResult[PyTree]:
+        _, terms, t0, t1, y0, args, made_jump, solver_state = start
+        tableau, (y, tree) = self.tableau, ravel_pytree(y0)
+        dt, count = jnp.asarray(t1 - t0, y.dtype), len(tableau.c) + 1
         weights = np.zeros((count, count))
         for i, row in enumerate(tableau.a_lower):
             weights[i + 1, : len(row)] = row
         weights, nodes = (
-            jnp.asarray(weights, start.dtype),
+            jnp.asarray(weights, y.dtype),
             jnp.asarray([0.0, *tableau.c], jnp.result_type(t0)),
         )
 
@@ -139,11 +124,11 @@ class StageLoop(Unrolled):
             c = nodes[i]
             # The end of the step is hit exactly, without round-off.
             t = jnp.where(c == 1, t1, t0 + c * (t1 - t0))
-            y = tree(start + dt * (weights[i] @ rates))
-            new = ravel_pytree(directed_rate(terms, t, y, args))[0]
+            stage_y = tree(y + dt * (weights[i] @ rates))
+            new = ravel_pytree(directed_rate(terms, t, stage_y, args))[0]
             return jax.lax.dynamic_update_index_in_dim(rates, new, i, 0)
 
-        rates, begin = jnp.zeros((count, start.size), start.dtype), 0
+        rates, begin = jnp.zeros((count, y.size), y.dtype), 0
         if solver_state is not None and made_jump is not True:
             first = self._first_rate(terms, t0, y0, args, solver_state, made_jump)
             rates, begin = rates.at[0].set(ravel_pytree(first)[0]), 1
@@ -151,8 +136,8 @@ class StageLoop(Unrolled):
         # unknowns are the end of the step.
         evaluated = count - 1 if tableau.ssal and not tableau.fsal else count
         rates = jax.lax.fori_loop(begin, evaluated, stage, rates)
-        b, b_error = (jnp.asarray(x, start.dtype) for x in (tableau.b_sol, tableau.b_error))
-        y1, error = tree(start + dt * (b @ rates)), tree(dt * (b_error @ rates))
+        b, b_error = (jnp.asarray(x, y.dtype) for x in (tableau.b_sol, tableau.b_error))
+        y1, error = tree(y + dt * (b @ rates)), tree(dt * (b_error @ rates))
         state = (jnp.array(False), tree(rates[-1])) if tableau.fsal else None
         dense = dict(y0=y0, y1=y1, k=jax.vmap(tree)(dt * rates))
         return y1, error, dense, state, diffrax.RESULTS.successful

@@ -114,9 +114,6 @@ class AbstractGroupSolver(AbstractStructureSolver):
         self.check_model(unwrap(terms)[0].model)
         return jnp.zeros_like(y0)
 
-    def func(self, terms: Terms, t0: Time, y0: Y, args: Args) -> Y:
-        return terms.vf(t0, y0, args)
-
 
 def chart_of(model: NullSpace, y: Vector) -> Chart:
     """Return the chart at the unknowns `y`."""

@@ -10,7 +10,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...annotations import Vector
+from ...annotations import Vector, Vector3
 from ...formulations import AbstractFormulation
 from ...formulations.layout import Layout
 from ...rotations.base import Rates
@@ -78,7 +78,7 @@ class Chart(eqx.Module):
         """
         return two_sum(self.origin, self.change(u) + low)
 
-    def _quaternion_change(self, p: Float[Array, "4"], psi: Float[Array, "3"]) -> Array:
+    def _quaternion_change(self, p: Float[Array, "4"], psi: Vector3) -> Array:
         r"""Return $p\,(\exp(\psi) - 1)$, for space rates $(\exp(\psi) - 1)\,p$."""
         x = dot(psi, psi)
         psi1, psi2, psi3 = jnp.unstack(psi)

@@ -7,18 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...annotations import (
-    Args,
-    Count,
-    InterpolationClass,
-    Jump,
-    Scalar,
-    StepResult,
-    Terms,
-    Time,
-    Vector,
-    Y,
-)
+from ...annotations import Args, Count, InterpolationClass, Scalar, StepResult, Terms, Time, Vector
 from ...bodies.euler_equations import angular_momentum
 from ...formulations import Absolute, AbstractFormulation, NullSpace
 from ...mechanics import has_joints
@@ -26,6 +15,7 @@ from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import dot
 from ...small_arrays import cross, vmap_rows
 from ..base.implicit import attach_derivatives
+from ..base.replayable import Start
 from ..base.step_results import RESULTS
 from ..base.terms import apply_direction, unwrap
 from ..conserving.base import AbstractStructureSolver
@@ -131,9 +121,6 @@ class GeneralizedAlpha(AbstractStructureSolver):
     def order(self, terms: Terms) -> int:
         return 2
 
-    def func(self, terms: Terms, t0: Time, y0: Y, args: Args) -> Y:
-        return terms.vf(t0, y0, args)
-
     def evaluations(self, solver_state: AlphaState) -> Count:
         """Return the Newton iterations of the last step."""
         return solver_state.evaluations
@@ -161,10 +148,8 @@ class GeneralizedAlpha(AbstractStructureSolver):
         lead = dynamics.normal_twists(t0, pose, c.lead * h * (G @ jerk.ravel()))
         return AlphaState(rate + lead, rate, extra, h, jnp.zeros_like(y0), jnp.array(0))
 
-    def step(
-        self, terms: Terms, t0: Time, t1: Time, y0: Vector, args: Args, solver_state: AlphaState,
-        made_jump: Jump,
-    ) -> StepResult[AlphaState]:  # fmt: skip
+    def make_step(self, start: Start) -> StepResult[AlphaState]:
+        _, terms, t0, t1, y0, _, _, solver_state = start
         term, direction = unwrap(terms)
         unknowns, (t0, t1) = GroupUnknowns(term.model), _model_times(direction, t0, t1)
         dynamics, c = Dynamics(unknowns.model.prepared_system), coefficients(self.spectral_radius)
@@ -172,8 +157,8 @@ class GeneralizedAlpha(AbstractStructureSolver):
         state = _adapt_to_length(dynamics, t0, pose, w, solver_state, h)
         w = w + state.extra
         step = _step_equations(unknowns, dynamics, t0, t1, y0, pose, w, state, c)
-        start = [c.beta * h**2 * state.pseudo.ravel(), step.scale * unknowns.multipliers(y0)]
-        z, okay, count = solve_by_newton(step, jnp.concatenate(start))
+        guess = [c.beta * h**2 * state.pseudo.ravel(), step.scale * unknowns.multipliers(y0)]
+        z, okay, count = solve_by_newton(step, jnp.concatenate(guess))
         z = attach_derivatives(step, z, okay)
         y1, state = _conclude_step(unknowns, step, z, state, count)
         inside = okay & is_inside_chart(step.increment(z).rotation)

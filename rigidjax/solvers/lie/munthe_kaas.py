@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from ...annotations import Args, Count, InterpolationClass, Jump, StepResult, Terms, Time, Vector, Y
+from ...annotations import Count, InterpolationClass, StepResult, Terms, Time, Vector, Y
 from ...formulations import NullSpace
+from ..base.replayable import Start
 from ..base.step_results import RESULTS, stop_at_roundoff
 from ..base.terms import unwrap
 from ..explicit.continuous import continuous
@@ -211,10 +212,8 @@ class MuntheKaas(AbstractGroupSolver):
         """Return the number of stages."""
         return jnp.asarray(len(tableau_of(self.solver).c))
 
-    def step(
-        self, terms: Terms, t0: Time, t1: Time, y0: Vector, args: Args, solver_state: Vector,
-        made_jump: Jump,
-    ) -> StepResult[Vector]:  # fmt: skip
+    def make_step(self, start: Start) -> StepResult[Vector]:
+        _, terms, t0, t1, y0, args, _, solver_state = start
         model: NullSpace = unwrap(terms)[0].model
         tableau, chart = tableau_of(self.solver), chart_of(model, y0)
         zero, h = chart.zero, t1 - t0

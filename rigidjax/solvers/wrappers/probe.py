@@ -31,7 +31,6 @@ from ...annotations import (
     Count,
     DenseInfo,
     History,
-    Jump,
     Norm,
     Number,
     ReplayResult,
@@ -45,6 +44,7 @@ from ...private_names import WrapTerm
 from ...signals.signal import with_signals
 from ..base.hooked import AbstractDelegating
 from ..base.linear import RepeatedBlock
+from ..base.replayable import Start
 from ..base.terms import AbstractDAETerm, MassMatrixTerm, apply_direction, flatten, unwrap
 from ..dae.base import AbstractDAESolver, AbstractProposingSolver
 from ..dae.equations import differentiation_index, stop_gradients
@@ -130,31 +130,23 @@ class Probed(AbstractDelegating):
         zero = jnp.zeros((), dtype)
         return ProbeState(inner, v, size, zero, zero)
 
-    def step(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        solver_state: ProbeState,
-        made_jump: Jump,
-    ) -> StepResult[ProbeState]:
+    def make_step(self, start: Start) -> StepResult[ProbeState]:
         """Make a step of the unknowns and the probe."""
-        state, v0 = solver_state, stop_gradients(solver_state.v)
+        y0, state = start.y, start.memory
+        v0 = stop_gradients(state.v)
         # Derivatives pass through the replayed step of the unknowns alone. For a multistep
         # method they pass through its state.
         solver = self.solver
         exact = isinstance(solver, AbstractDAESolver) and not solver.is_multistep
-        step_arguments = terms, t0, t1, y0, args, state.inner
-        step_arguments = stop_gradients(step_arguments) if exact else step_arguments
-        both, error, dense, inner, result = self._step_pair(step_arguments, state, made_jump)
+        own = start._replace(memory=state.inner)
+        both, error, dense, inner, result = self._step_pair(
+            stop_gradients(own) if exact else own, state
+        )
         y1, v = both.y, stop_gradients(both.v)
         if exact:
             step_record = _first_half(self.inner.step_record(state.inner, inner), v)
-            none = None, None
-            y1, dense, _ = self.inner.replay(terms, t0, t1, y0, args, none, step_record, made_jump)
-        differential = _zero_multipliers(terms, y0)
+            y1, dense, _ = self.inner.replay(start._replace(memory=(None, None)), step_record)
+        differential = _zero_multipliers(start.terms, y0)
         now = jnp.maximum(self.norm(differential(v0)), self.norm(differential(v)))
         size = stop_gradients(jnp.maximum(now, _SIZE_DECAY * state.size)).astype(state.size.dtype)
         if error is not None:
@@ -164,8 +156,8 @@ class Probed(AbstractDelegating):
         state = self._rescale_probe(state._replace(inner=inner, v=v, size=size))
         return y1, error, _select_unknowns(dense), state, result
 
-    def _step_pair(self, step_arguments: tuple, state: ProbeState, made_jump: Jump):
-        terms, t0, t1, y0, args, before = step_arguments
+    def _step_pair(self, start: Start, state: ProbeState):
+        _, terms, t0, t1, y0, args, made_jump, before = start
         both = Probe(y0, stop_gradients(state.v))
         terms = self._linearized_terms(terms, args, state.drive)
         return self.pair.step(terms, t0, t1, both, args, before, made_jump)
@@ -179,18 +171,8 @@ class Probed(AbstractDelegating):
         """Return the step record of the unknowns."""
         return _first_half(self.inner.step_record(before.inner, after.inner), after.v)
 
-    def replay(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        history: History,
-        step_record: PyTree[Array],
-        made_jump: Jump,
-    ) -> ReplayResult:
-        return self.inner.replay(terms, t0, t1, y0, args, history, step_record, made_jump)
+    def replay(self, start: Start, step_record: PyTree[Array]) -> ReplayResult:
+        return self.inner.replay(start, step_record)
 
     def evaluations(self, solver_state: PyTree) -> Count:
         """Count the evaluations of the equations in the last attempted step."""

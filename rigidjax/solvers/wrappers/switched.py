@@ -21,7 +21,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Bool, PyTree
+from jaxtyping import PyTree
 
 from ...annotations import Args, Flag, InterpolationClass, Matrix, T, Terms, Time, Vector, Y
 from ...signals.shared_tables import freeze_signals
@@ -131,7 +131,7 @@ def _warn(reason: str):
 
 def _add_switching_times(
     terms: Terms, args: Args, t0: Time, y0: Y, t1: Time, y1: Y
-) -> tuple[Y, Vector, Bool[Array, ""]]:
+) -> tuple[Y, Vector, Flag]:
     """Add the derivatives of switching times to the end of a step.
 
     **Returns:** the end; the added term, (n,), of value zero; whether a law switched.

@@ -31,6 +31,7 @@ class Viewer {
     for (const layer of Object.keys(this.shown)) this.show(layer, this.shown[layer]);
     this.distance = new Distance(this);
     this.controls = new Controls(this);
+    if (data.poses) this.runs[0].posing = new Posing(this);
     this.picking = new Picking(this);
     this.addGraphs();
     this.stage.controls.addEventListener("change", () => this.ask());

@@ -155,6 +155,7 @@ class RunView {
       this.track.position(i, where, body.position);
       this.track.orientation(i, where, body.quaternion);
     });
+    this.posing?.apply();
     for (const trace of this.traces.values()) trace.update(time);
     for (const connection of this.connections) {
       connection.place(

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -35,6 +34,7 @@ from ...base.linear import (
     zero_factorisation,
 )
 from ...base.rate_elimination import Pairs
+from ...base.replayable import Start
 from ...base.step_results import newton_result, stop_at_roundoff
 from ...base.terms import Index, flatten
 from ..base import AbstractProposingSolver, check_problem
@@ -147,7 +147,6 @@ class BDF(AbstractProposingSolver):
     max_index: ClassVar[int] = 3
     is_multistep: ClassVar[bool] = True
     takes_residuals: ClassVar[bool] = True
-    term_structure: ClassVar = diffrax.AbstractTerm
     interpolation_cls: ClassVar = DifferenceInterpolation  # pyright: ignore
 
     def __check_init__(self):
@@ -173,16 +172,8 @@ class BDF(AbstractProposingSolver):
         )
         return check_start_consistency(self, terms, t0, y0, eqs, state)
 
-    def step(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        solver_state: BDFState,
-        made_jump: Jump,
-    ) -> StepResult[BDFState]:
+    def make_step(self, start: Start) -> StepResult[BDFState]:
+        _, terms, t0, t1, y0, args, made_jump, solver_state = start
         y, unravel = flatten(y0)
         eqs = build_equations(terms, t0, y0, args)
         state, h = solver_state, step_length(t0, t1, y.dtype)
@@ -249,28 +240,18 @@ class BDF(AbstractProposingSolver):
         """Return the correction and the order of a step."""
         return after.history.phi[after.last_order + 1], after.last_order
 
-    def replay(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        history: History,
-        step_record: tuple[Vector, Count],
-        made_jump: Jump,
-    ) -> ReplayResult:
+    def replay(self, start: Start, step_record: tuple[Vector, Count]) -> ReplayResult:
         """Repeat a step of known correction and order."""
+        _, terms, t0, t1, y0, args, made_jump, history = start
         y, unravel = flatten(y0)
         eqs = build_equations(terms, t0, y0, args)
         h = step_length(t0, t1, y.dtype)
         E, k = step_record
-        start = _history_at_start(
+        differences = _history_at_start(
             eqs, t0, h, y, DifferenceHistory(*history), made_jump, differentiation_index(terms)
         )
-        y1, dense, last = _finish_step(
-            *correction_equations(eqs, t1, h, start, k), E, True, k, unravel, self.linear_solver
-        )
+        problem, phi, c = correction_equations(eqs, t1, h, differences, k)
+        y1, dense, last = _finish_step(problem, phi, c, E, True, k, unravel, self.linear_solver)
         return y1, dense, (last.phi, last.psi)
 
 

@@ -34,7 +34,6 @@ class AbstractExtrapolation(AbstractProposingSolver):
     root_finder: SimplifiedNewton = eqx.field(default_factory=default_newton)
     root_find_max_steps: int = eqx.field(static=True, default=0)
 
-    term_structure: ClassVar = diffrax.AbstractTerm
     interpolation_cls: ClassVar = ChordInterpolation  # pyright: ignore
 
     def history(self, solver_state: ExtrapolationState) -> tuple[None, None]:

@@ -7,19 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ....annotations import (
-    Args,
-    Count,
-    History,
-    Jump,
-    ReplayResult,
-    Scalar,
-    StepResult,
-    Terms,
-    Time,
-    Vector,
-    Y,
-)
+from ....annotations import Args, Count, ReplayResult, Scalar, StepResult, Terms, Time, Vector, Y
+from ...base.replayable import Start
 from ...base.terms import flatten
 from ..base import check_problem
 from ..equations import ExplicitEquations, build_equations, step_length, stop_gradients
@@ -56,16 +45,8 @@ class Odex(AbstractExtrapolation):
         check_problem(self, terms, y0)
         return initial_state(self.root_finder, len(_NUMBERS))
 
-    def step(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        solver_state: ExtrapolationState,
-        made_jump: Jump,
-    ) -> StepResult[ExtrapolationState]:
+    def make_step(self, start: Start) -> StepResult[ExtrapolationState]:
+        _, terms, t0, t1, y0, args, _, solver_state = start
         y, unravel = flatten(y0)
         eqs = build_equations(terms, t0, y0, args)
         assert isinstance(eqs, ExplicitEquations)
@@ -86,30 +67,16 @@ class Odex(AbstractExtrapolation):
         state = ExtrapolationState(target, e.columns, e.count + 1)
         return unravel(y1), unravel(error), dense, state, result
 
-    def replay(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        history: History,
-        step_record: Count,
-        made_jump: Jump,
-    ) -> ReplayResult:
+    def replay(self, start: Start, step_record: Count) -> ReplayResult:
         """Repeat a step of a known number of columns."""
+        _, terms, t0, t1, y0, args, _, _ = start
         y, unravel = flatten(y0)
         eqs = build_equations(terms, t0, y0, args)
         assert isinstance(eqs, ExplicitEquations)
         h = step_length(t0, t1, y.dtype)
-        substep, start = _midpoint_substep(eqs, t0, t1, y, h), (y, y)
+        substep, weights = _midpoint_substep(eqs, t0, t1, y, h), end_weights(_SEQUENCE)
         change = sum_substeps(
-            _SEQUENCE,
-            end_weights(_SEQUENCE),
-            step_record,
-            start,
-            substep,
-            lambda carry: carry[1] - y,
+            _SEQUENCE, weights, step_record, (y, y), substep, lambda carry: carry[1] - y
         )[0]
         dense = _dense_info(eqs, t0, t1, y, change, h, step_record, unravel)
         return unravel(y + change), dense, (None, None)

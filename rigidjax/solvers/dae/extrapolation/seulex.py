@@ -13,8 +13,6 @@ from jaxtyping import Array, PyTree
 from ....annotations import (
     Args,
     Count,
-    History,
-    Jump,
     Norm,
     ReplayResult,
     Scalar,
@@ -25,6 +23,7 @@ from ....annotations import (
     Y,
 )
 from ...base.linear import Inverse, check_linear_solver, factorise, solve, zero_factorisation
+from ...base.replayable import Start
 from ...base.terms import flatten
 from ..base import check_problem
 from ..equations import (
@@ -99,28 +98,20 @@ class Seulex(AbstractExtrapolation):
         state = initial_state(self.root_finder, len(_NUMBERS))
         return check_start_consistency(self, terms, t0, y0, eqs, state)
 
-    def step(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        solver_state: ExtrapolationState,
-        made_jump: Jump,
-    ) -> StepResult[ExtrapolationState]:
+    def make_step(self, start: Start) -> StepResult[ExtrapolationState]:
+        _, terms, t0, t1, y0, args, _, solver_state = start
         y, unravel = flatten(y0)
         eqs = build_equations(terms, t0, y0, args)
         h = step_length(t0, t1, y.dtype)
         finder = self.root_finder
         scale = finder.scale(unravel(stop_gradients(y)), None, h)
-        start, substep = self._start_and_substep(eqs, t0, t1, y, h)
+        carry, substep = self._start_and_substep(eqs, t0, t1, y, h)
 
         def norm(v):
             return finder.norm(unravel(v / scale)).astype(y.dtype)
 
         e = extrapolate(
-            _SEQUENCE, solver_state.target, start, substep, lambda carry: jnp.stack(carry[1:]), norm
+            _SEQUENCE, solver_state.target, carry, substep, lambda carry: jnp.stack(carry[1:]), norm
         )
         change, end_rate, start_bend = jnp.where(jnp.isfinite(e.error), e.value, 0.0)
         y1 = y + change
@@ -130,28 +121,19 @@ class Seulex(AbstractExtrapolation):
             _SEQUENCE, e, solver_state.target, t0, t1, y0, unravel(y1), finder
         )
         state = ExtrapolationState(target, e.columns, e.count + 2)
-        dense = _dense_info(start, substep, y, change, e.columns, unravel)
+        dense = _dense_info(carry, substep, y, change, e.columns, unravel)
         return unravel(y1), unravel(error), dense, state, result
 
-    def replay(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        history: History,
-        step_record: Count,
-        made_jump: Jump,
-    ) -> ReplayResult:
+    def replay(self, start: Start, step_record: Count) -> ReplayResult:
         """Repeat a step of a known number of columns."""
+        _, terms, t0, t1, y0, args, _, _ = start
         y, unravel = flatten(y0)
         eqs = build_equations(terms, t0, y0, args)
-        start, substep = self._start_and_substep(eqs, t0, t1, y, step_length(t0, t1, y.dtype))
+        carry, substep = self._start_and_substep(eqs, t0, t1, y, step_length(t0, t1, y.dtype))
         change = sum_substeps(
-            _SEQUENCE, end_weights(_SEQUENCE), step_record, start, substep, lambda carry: carry[1]
+            _SEQUENCE, end_weights(_SEQUENCE), step_record, carry, substep, lambda carry: carry[1]
         )[0]
-        dense = _dense_info(start, substep, y, change, step_record, unravel)
+        dense = _dense_info(carry, substep, y, change, step_record, unravel)
         return unravel(y + change), dense, (None, None)
 
     def _start_and_substep(self, eqs: AbstractEquations, t0: Time, t1: Time, y: Vector, h: Scalar):

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -15,8 +14,6 @@ from ....annotations import (
     Args,
     Count,
     Flag,
-    History,
-    Jump,
     Matrix,
     Norm,
     Number,
@@ -31,6 +28,7 @@ from ....annotations import (
 from ...base.dense import AbstractDenseOutput
 from ...base.implicit import attach_derivatives
 from ...base.linear import Inverse, check_linear_solver, inverse_size, solve
+from ...base.replayable import Start
 from ...base.step_results import newton_result, stop_at_roundoff
 from ...base.terms import flatten
 from ...explicit.continuous import continuous
@@ -165,7 +163,6 @@ class AbstractRadau(AbstractDAESolver):
     # The first iterate of the probe is computed at the start of the step. For index 3 its error in
     # the constraints is as large as the increment of the step.
     probe_patience: ClassVar[int | None] = 2
-    term_structure: ClassVar = diffrax.AbstractTerm
     interpolation_cls: ClassVar = CollocationInterpolation  # pyright: ignore
 
     def __check_init__(self):
@@ -209,16 +206,8 @@ class AbstractRadau(AbstractDAESolver):
         )  # fmt: skip
         return check_start_consistency(self, terms, t0, y0, eqs, state)
 
-    def step(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        solver_state: RadauState,
-        made_jump: Jump,
-    ) -> StepResult[RadauState]:
+    def make_step(self, start: Start) -> StepResult[RadauState]:
+        _, terms, t0, t1, y0, args, made_jump, solver_state = start
         y, unravel = flatten(y0)
         step = StageEquations(build_equations(terms, t0, y0, args), t0, t1, y, self.stages)
         fixed, state = stop_gradients((step, solver_state))
@@ -288,17 +277,10 @@ class AbstractRadau(AbstractDAESolver):
         return after.Z, after.refined_stages
 
     def replay(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        history: History,
-        step_record: tuple[StageValues, RefinedStages | None],
-        made_jump: Jump,
+        self, start: Start, step_record: tuple[StageValues, RefinedStages | None]
     ) -> ReplayResult:
         """Repeat a step of known stages."""
+        _, terms, t0, t1, y0, args, _, _ = start
         y, unravel = flatten(y0)
         step = StageEquations(build_equations(terms, t0, y0, args), t0, t1, y, self.stages)
         Z, refined_stages = step_record
