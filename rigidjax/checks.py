@@ -146,6 +146,19 @@ def collect_faults() -> Iterator[list[Bool[Array, ""]]]:
         _FAULTS.reset(token)
 
 
+_NAN_IF_VIOLATED = contextvars.ContextVar("nan_if_violated", default=False)
+
+
+@contextlib.contextmanager
+def nan_if_violated() -> Iterator[None]:
+    """Make traced checks return NaN instead of raising: a kernel cannot call the host."""
+    token = _NAN_IF_VIOLATED.set(True)
+    try:
+        yield
+    finally:
+        _NAN_IF_VIOLATED.reset(token)
+
+
 def raise_or_collect(tree: Any, violated: Bool[Array, " n"], messages: Sequence[str]) -> Any:
     """Return the tree; raise the first message that applies, or append a flag to the faults."""
     faults = _FAULTS.get()
@@ -156,6 +169,11 @@ def raise_or_collect(tree: Any, violated: Bool[Array, " n"], messages: Sequence[
 
 
 def _raise_first(tree: Any, violated: Bool[Array, " n"], messages: Sequence[str]) -> Any:
+    if _NAN_IF_VIOLATED.get():
+        floats, rest = eqx.partition(tree, eqx.is_inexact_array)
+        floats = jax.tree.map(lambda x: jnp.where(violated.any(), jnp.nan, x), floats)
+        return eqx.combine(floats, rest)
+
     def raise_first(tree, violated):
         return eqx.branched_error_if(tree, violated.any(), jnp.argmax(violated), messages)
 
@@ -164,6 +182,8 @@ def _raise_first(tree: Any, violated: Bool[Array, " n"], messages: Sequence[str]
 
 def _raise_unless_batched(violated: Bool[Array, " n"], messages: Sequence[str]) -> Bool[Array, ""]:
     """Return whether any rule is violated; outside `jax.vmap` raise instead."""
+    if _NAN_IF_VIOLATED.get():
+        return violated.any()
 
     @custom_vmap
     def bad(violated):

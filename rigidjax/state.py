@@ -130,6 +130,13 @@ class State(eqx.Module):
         """
         return self._replace(angle_names=names, joint_angles=joint_angles if names else None)
 
+    def __getitem__(self, index: Any) -> "State":
+        """Return one of several states, such as `sol.states[-1]`, or for a slice some of them."""
+        if self.position.ndim < 3 or isinstance(index, str):
+            raise TypeError("`states[k]` takes the number of a sample; arrays have a row per body.")
+        index = range(len(self.position))[index] if isinstance(index, int) else index
+        return jax.tree.map(lambda leaf: leaf[index], self)
+
     def at_rest(self) -> "State":
         """Return the state with all velocities zero."""
         zero = jnp.zeros_like(self.velocity)

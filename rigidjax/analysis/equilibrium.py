@@ -9,8 +9,9 @@ from jaxtyping import Array, Float
 
 from ..annotations import Scalar
 from ..checks import ArrayInput, is_traced, is_tracing
-from ..formulations import AbstractMinimalRates, AbstractNullSpace
+from ..formulations import AbstractNullSpace
 from ..formulations.charts import Unknowns, join_chart, split_chart
+from ..formulations.choice import ModelInput
 from ..initial.local_coordinates import Directions
 from ..mechanics.dynamics.loops import loop_gradient
 from ..persistent_jit import persistent_jit
@@ -30,7 +31,7 @@ _MAX_STEPS, _MAX_HALVINGS, _MAX_LENGTH = 60, 30, 0.5
 _CUTOFF = 1e-8
 
 
-def equilibrium(model: AbstractMinimalRates, state: State, t: ArrayInput = 0.0) -> State:
+def equilibrium(model: ModelInput, state: State, t: ArrayInput = 0.0) -> State:
     """Return a state at rest near `state` in which all forces balance.
 
     Where the stiffness is not positive, a step descends in energy, by at most half a radian (or
@@ -39,8 +40,8 @@ def equilibrium(model: AbstractMinimalRates, state: State, t: ArrayInput = 0.0) 
     tells whether it is stable. Directions without stiffness, such as those of a free body, are not
     changed.
 
-    **Arguments:** `model`, a `NullSpace` or `Relative`; `state`, a guess that satisfies the joints,
-    whose velocities are ignored; `t`, s.
+    **Arguments:** `model`, a `NullSpace`, a `Relative` or a system; `state`, a guess that satisfies
+    the joints, whose velocities are ignored; `t`, s.
     **Errors:** `TypeError` for another model; `ValueError` for actuators and controllers with
     states, and if the search does not converge.
     """

@@ -144,8 +144,8 @@ def linearize(
 
     **Arguments:**
 
-    - `model`, a `NullSpace` or `Relative`; `t`, s, a scalar, or (T,) for T states; `state`, at rest
-      or moving.
+    - `model`, a `NullSpace`, a `Relative` or a system; `t`, s, a scalar, or (T,) for T states;
+      `state`, at rest or moving.
     - `inputs`, names of `rj.Input`s, which have their defaults at the state, or their values by
       name, (T, ...) for T states. Other inputs have their defaults. An input that is bound to an
       `rj.Signal` or a policy has no column in `B`; with a policy `A` is that of the closed loop.

@@ -18,6 +18,7 @@ from ..annotations import Matrix, Scalar, Vector
 from ..checks import ArrayInput
 from ..formulations import AbstractNullSpace
 from ..formulations.charts import Unknowns, join_chart, split_chart
+from ..formulations.choice import choose_formulation
 from ..formulations.layout import TreeLayout
 from ..formulations.minimal_rates import SystemConfiguration
 from ..initial.local_coordinates import Directions
@@ -33,7 +34,9 @@ from ..state import State
 
 
 def check_model(model: Any, function: str) -> AbstractNullSpace:
-    """Return the model, which must have generalised velocities as unknowns; else `TypeError`."""
+    """Return the model, or the formulation of a system; `TypeError` for one without generalised
+    velocities as unknowns."""
+    model = choose_formulation(model, function)
     if not isinstance(model, AbstractNullSpace):
         raise TypeError(
             f"`{function}` takes a `NullSpace` or `Relative` model; got `{type(model).__name__}`."

@@ -321,5 +321,7 @@ def _from_shape(
 ) -> Body:
     unknown = set(pose) - {"position", "orientation", "velocity", "angular_velocity"}
     if unknown:
-        raise TypeError(f"`Body` has no argument {', '.join(sorted(unknown))!r}.")
+        raise TypeError(
+            f"`Body` has no argument {', '.join(sorted(unknown))!r}; `orientation` is a quaternion."
+        )
     return Body(name, properties.mass, properties.inertia, **pose, shape=shape)

@@ -14,7 +14,7 @@ from typing import Any
 import diffrax
 from jaxtyping import ArrayLike
 
-from ..formulations import AbstractFormulation
+from ..formulations.choice import ModelInput
 from ..identification import Parameter
 from ..native import TracedFunction, compile_object
 from ..projection import AbstractProjection
@@ -29,7 +29,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def export(
-    model: AbstractFormulation,
+    model: ModelInput,
     path: str | os.PathLike[str],
     *,
     inputs: Sequence[str] | None = None,
@@ -67,7 +67,7 @@ def export(
 
     **Arguments:**
 
-    - `model`: a formulation without multipliers among its unknowns, in double precision.
+    - `model`: a system or a formulation without multipliers as unknowns, in double precision.
     - `path`: the FMU, `name.fmu`, or the header, `name.h`.
     - `inputs`: names of `rj.Input`s of the model; `None` for all. They are constant within a step.
       Other inputs keep their defaults.

@@ -17,6 +17,7 @@ from ..checks import collect_faults, common_dtype, find_duplicates
 from ..formulations import AbstractFormulation
 from ..formulations.binding import bind_inputs
 from ..formulations.charts import split_chart
+from ..formulations.choice import ModelInput, choose_formulation
 from ..identification import Parameter
 from ..identification.experiment.parameters import (
     Experiment,
@@ -158,14 +159,14 @@ class FlatModel(eqx.Module):
         """
         method, model = self.stepper.method, self.bind(u, p)
         if method.is_fixed_explicit:
-            done = advance_fixed(method, model, x, t, t1)
+            done = advance_fixed(method, model, x, t, t1, t)
         else:
             structure = jax.tree.structure(self._memory_shapes())
             before = jax.tree.unflatten(structure, memory)
             if not self.is_adaptive:
                 before = eqx.tree_at(lambda m: m.step, before, t1 - t)
             flag = reset > 0 if self.stepper.method.has_memory else None
-            done = advance_adaptive(method, model, x, before, t, t1, flag)
+            done = advance_adaptive(method, model, x, before, t, t1, flag, t)
         result: Any = done.result
         unknowns, _ = split_chart(done.unknowns)
         finite = jnp.all(jnp.isfinite(unknowns))
@@ -208,15 +209,11 @@ class FlatModel(eqx.Module):
 
 
 def flatten_model(
-    model: AbstractFormulation, state0: State | None, inputs: Sequence[str] | None,
+    model: ModelInput, state0: State | None, inputs: Sequence[str] | None,
     outputs: Sequence[AbstractSensor], parameters: Sequence[Parameter], options: dict[str, Any],
 ) -> FlatModel:  # fmt: skip
     """Return a checked model as functions of flat arrays; arguments and errors of `rj.export`."""
-    if not isinstance(model, AbstractFormulation):
-        raise TypeError(
-            "`export(model, ...)` takes a formulation such as `rj.Relative(system)`; got "
-            f"{type(model).__name__}."
-        )
+    model = choose_formulation(model, "export")
     if model.num_algebraic:
         raise ValueError(
             "`export`: a model with multipliers among its unknowns has no explicit differential "

@@ -246,6 +246,7 @@ def body_index(bodies: Sequence[Body], name: str) -> int:
     names = [body.name for body in bodies]
     if name not in names:
         hint = did_you_mean(name, names, f" The bodies are {names}.")
+        hint = ' The inertial frame is called "ground".' if name == "world" else hint
         raise ValueError(f"There is no body called {name!r}.{hint}")
     return names.index(name)
 

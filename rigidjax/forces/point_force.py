@@ -51,6 +51,8 @@ class PointForce(AbstractForce):
     ):
         if frame not in ("body", "space"):
             raise ValueError(f'`PointForce(frame=...)` must be "space" or "body"; got {frame!r}.')
+        if force is None:
+            raise TypeError("`PointForce(force=...)` is missing; the second argument is the point.")
         if point is not None and at is not None:
             raise ValueError(
                 "`PointForce` takes its point as `at`, space components in the reference "

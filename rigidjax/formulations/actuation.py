@@ -103,8 +103,9 @@ def check_forces(
     if is_traced(rest):
 
         def check_rest(value):
-            # A sum, not a product, so that NaN of a bad batch element stays NaN.
-            return value + 0.0 * jnp.max(check(rest, lambda x: x <= small, message), initial=0.0)
+            # No product with zero, which compiled code drops: NaN of a bad batch element stays NaN.
+            worst = jnp.max(check(rest, lambda x: x <= small, message), initial=0.0)
+            return jnp.where(worst <= small, value, jnp.nan)
 
         return checked_with_derivatives(forces, check_rest)
     if rest.size and not np.max(rest) <= small:

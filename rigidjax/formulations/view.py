@@ -138,8 +138,7 @@ class Readings:
         """
         if not callable(getattr(sensor, "predict", None)):  # Sensors are defined above this layer.
             raise TypeError(
-                '`view.sensors[...]` takes a sensor such as `rj.Gyroscope("body")`; got '
-                f"{sensor!r}."
+                f'`sensors[...]` takes a sensor such as `rj.Gyroscope("body")`; got {sensor!r}.'
             )
         return self._read(sensor)
 

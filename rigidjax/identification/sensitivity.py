@@ -11,14 +11,13 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ..adjoints.any_mode import AnyMode
 from ..checks import common_dtype, is_traced, is_tracing
-from ..formulations import AbstractFormulation
+from ..formulations.choice import ModelInput, choose_formulation
 from ..persistent_jit import persistent_jit
 from ..results import RESULTS, SimulationError
 from ..sensors import AbstractSensor, unwrap_measured_angles
 from ..simulate.arguments import check_start_and_end, make_saveat
 from ..state import State
 from .experiment.checked_arguments import (
-    check_model,
     check_no_prior,
     check_parameters,
     check_precision,
@@ -62,7 +61,7 @@ class Sensitivity(eqx.Module):
 
 
 def sensitivity(
-    model: AbstractFormulation,
+    model: ModelInput,
     state0: State,
     t1: ArrayLike,
     parameters: Parameter | Sequence[Parameter],
@@ -103,7 +102,7 @@ def sensitivity(
     **Returns:** a `Sensitivity`.
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit; `SimulationError`.
     """
-    check_model("sensitivity", model)
+    model = choose_formulation(model, "sensitivity")
     if mode not in (None, "forward", "reverse"):
         raise ValueError(
             f'`sensitivity(mode=...)` must be "forward", "reverse" or None; got {mode!r}.'

@@ -58,6 +58,8 @@ def jointed_state(
     not finite, joints with several coordinates in a system with loops, loops that cannot be closed,
     and coordinates that contradict a `Coupling`.
     """
+    if not isinstance(system, System):
+        raise TypeError(f"`jointed_state` takes a `System`; got {type(system).__name__}.")
     rates = rates or {}
     given = {
         name: _check_joint(system, name, coordinates.get(name, 0.0), rates.get(name, 0.0))
@@ -146,7 +148,7 @@ def _check_coupling(coupling: Coupling, found: tuple, asked: tuple) -> tuple:
     )
     gap = jnp.stack([jnp.max(gap - size) for gap, size in zip(gaps, sizes, strict=True)])
     gap = check(gap, lambda gap: gap <= 0, message)
-    return tuple(x + 0.0 * jnp.max(gap) for x in found)
+    return tuple(jnp.where(jnp.max(gap) <= 0, x, jnp.nan) for x in found)
 
 
 def _check_joint(

@@ -125,7 +125,7 @@ def write_report_file(
         *others, last = formats
         raise ValueError(
             f"`report(path)` writes {', '.join(others)} or {last}; got {os.fspath(path or '')!r}. "
-            "Change the ending."
+            "Change the ending (`rj.plotting` writes pages in HTML)."
         )
     content = formats[suffix]()
     if path is not None:

@@ -90,7 +90,9 @@ def _check_overwrite(target: pathlib.Path, force: bool) -> None:
     if target.is_dir():
         raise IsADirectoryError(f"Cannot write {target}: it is a folder. Name a file.")
     if target.exists() and not force:
-        raise FileExistsError(f"{target} exists. Choose another name, or force overwriting it.")
+        raise FileExistsError(
+            f"{target} exists. Choose another name, or pass `force=True` to replace it."
+        )
 
 
 def _create(target: pathlib.Path) -> pathlib.Path:

@@ -54,10 +54,11 @@ class System(AbstractSystem):
     """Rigid bodies, the joints between them and the forces that act on them.
 
     `rj.System(arm, hinge, gravity)` takes parts in any order, one by one or in sequences.
+    `rj.System(system, motor)` is the system with one more part.
 
     **Arguments:**
 
-    - `parts`: the parts of all four kinds below.
+    - `parts`: the parts of all four kinds below, or systems, of which all parts are taken.
     - `bodies`: more parts; each `Body` has a name of its own.
     - `joints`: more parts, between bodies by name, `"ground"` and frames included, in the reference
       configuration, the poses given to the bodies. Joints beyond a spanning tree close loops. A
@@ -98,6 +99,7 @@ class System(AbstractSystem):
         frames: object = (),
         closing: Sequence[str] = (),
     ):
+        bases = [part for part in parts if isinstance(part, System)]
         bodies, joints, forces, frames = _sort(*parts, bodies, joints, forces, frames)
         if not bodies:
             raise ValueError("`System(...)` needs at least one body; got none.")
@@ -145,7 +147,7 @@ class System(AbstractSystem):
                 force.check_joint(by_name[name])
         self.forces = forces
         self.constraints = self._attach_constraints(tuple(constraints), rows, by_name)
-        self.closing = tuple(closing)
+        self.closing = (*(name for base in bases for name in base.closing), *closing)
         for name in self.closing:
             if name not in by_name:
                 self.joint_index(name)  # raises
@@ -167,7 +169,7 @@ class System(AbstractSystem):
             or (np.asarray(body.mass) > 0 and _least_inertia(np.asarray(body.inertia)) > _MASSLESS)
             for body in bodies
         )
-        self.tracked = ()
+        self.tracked = tuple(sorted({name for base in bases for name in base.tracked}))
         self.translates = True
         self.sources, self.contacts = {}, ()
         self.is_bound = False
@@ -246,8 +248,10 @@ class System(AbstractSystem):
         )
 
     def draw(self) -> str:
-        """Return the trees and the loops, a line of text for each body and each loop."""
-        return draw([body.name for body in self.bodies], self.joints, self.topology)
+        """Return trees, loops and constraints, a line of text for each body, loop, constraint."""
+        trees = draw([body.name for body in self.bodies], self.joints, self.topology)
+        others = (f"constraint: {type(one).__name__} {one.name!r}" for one in self.constraints)
+        return "\n".join([trees, *others])
 
     def with_all_mass(self, state: T) -> T:
         """Return the state, or unknowns; raise if a body has lost the inertia it was built with.
@@ -310,6 +314,8 @@ def _sort(*parts: Any) -> tuple[tuple[Any, ...], ...]:
     kinds = Body, (AbstractJoint, AbstractConstraint), AbstractForce, Frame
     found: tuple[list[Any], ...] = [], [], [], []
     for part in parts:
+        if isinstance(part, System):
+            part = part.bodies + part.joints + part.constraints + part.forces + part.frames
         several = isinstance(part, Iterable) and not isinstance(part, str)
         for item in part if several else (part,):
             for kind, items in zip(kinds, found, strict=True):

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..annotations import Matrix3, Vector, Vector3
+from ..checks import ArrayInput
 from . import guarded, so3
 from .base import AbstractRotation, Rates, check_rates
 
@@ -63,12 +64,14 @@ def half_rotation_matrix(p: Float[Array, "4"]) -> Matrix3:
     return so3.axial_matrix(k, 1.0, g, jnp.stack([p1, p2, p3]))
 
 
-def convert(a: Vector, source: AbstractRotation, target: AbstractRotation) -> Float[Array, " m"]:
+def convert(
+    a: ArrayInput, source: AbstractRotation, target: AbstractRotation
+) -> Float[Array, " m"]:
     r"""Return the coordinates of a rotation in another parametrization, shape (m,).
 
     **Arguments:** `a`, coordinates in `source`, shape (n,); `source`, `target`, parametrizations.
     """
-    return target.from_quaternion(source.to_quaternion(a))
+    return target.from_quaternion(source.to_quaternion(jnp.asarray(a)))
 
 
 def compose(rotation: AbstractRotation, a: Vector, b: Vector) -> Vector:

@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, ArrayLike, Float, PyTree
 
 from ..annotations import Scalar, Vector
-from ..checks import as_leaf, check_finite, float_array, is_traced, scalar_leaf
+from ..checks import as_leaf, check_finite, float_array, is_traced, nan_if_violated, scalar_leaf
 from .inputs import InputTarget
 from .laws import as_law
 from .signal import Signal
@@ -40,7 +40,8 @@ class Policy(eqx.Module):
 
     def call(self, t: Scalar, view: Any, target: InputTarget) -> Any:
         """Return the result of the function, unchecked."""
-        return call_traced(self.function, f"The policy of the input {target.name!r}", t, view)
+        with nan_if_violated():
+            return call_traced(self.function, f"The policy of the input {target.name!r}", t, view)
 
 
 class SampledController(eqx.Module):
@@ -134,7 +135,8 @@ class SampledController(eqx.Module):
         queue, flat = states[: (self.delay + 1) * size], states[(self.delay + 1) * size :]
         _, unravel = ravel_pytree(self.state)
         subject = f"The sampled controller of the input {target.name!r}"
-        result = call_traced(self.function, subject, t, view, unravel(flat))
+        with nan_if_violated():
+            result = call_traced(self.function, subject, t, view, unravel(flat))
         if not isinstance(result, tuple) or len(result) != 2:
             raise ValueError(
                 "`SampledController(function=...)` must return a pair (value, state); got "

@@ -11,7 +11,6 @@ import optimistix as optx
 from jaxtyping import Array, ArrayLike, PyTree
 
 from ..annotations import Scalar, Time
-from ..bodies import FixedPointBody
 from ..checks import (
     BUILD_AFTER_X64,
     ArrayInput,
@@ -24,8 +23,8 @@ from ..checks import (
     is_traced,
     raise_or_collect,
 )
-from ..formulations import AbstractAbsolute, AbstractFormulation, Charted, NullSpace, Relative
-from ..mechanics import System, check_constant_masses
+from ..formulations import AbstractAbsolute, AbstractFormulation, Charted
+from ..mechanics import check_constant_masses
 from ..projection import AbstractProjection, Explicit
 from ..signals.controllers import sampled_sources
 from ..signals.shared_tables import table_signals
@@ -436,27 +435,6 @@ def check_structure(
     )
     if adaptive and not solver.is_adaptive:
         raise ValueError(f"{name} has steps of a fixed length: pass `{caller}(dt=...)`, in s.")
-
-
-def choose_formulation(model: Any, y0: Any) -> AbstractFormulation:
-    """Return a model, for a system one of the formulation that suits it.
-
-    **Errors:** `TypeError` for another object; `ValueError` for a system with unknowns `y0`.
-    """
-    if isinstance(model, AbstractFormulation):
-        return model
-    if not isinstance(model, System | FixedPointBody):
-        raise TypeError(
-            "`simulate(model, ...)` takes a system or a formulation such as "
-            f"`rj.NullSpace(system)`; got {type(model).__name__}."
-        )
-    if y0 is not None:
-        raise ValueError(
-            "`simulate(system, y0=...)`: unknowns belong to a formulation; give it instead of the "
-            "system, such as `sol.model`."
-        )
-    is_tree = isinstance(model, System) and not model.has_loops
-    return Relative(model) if is_tree else NullSpace(model)
 
 
 def check_solver(solver: Any, caller: str = "simulate") -> diffrax.AbstractSolver:

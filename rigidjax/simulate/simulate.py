@@ -12,16 +12,15 @@ import numpy as np
 from jaxtyping import Array, ArrayLike
 
 from ..annotations import Args, Flag, Time
-from ..bodies import FixedPointBody
 from ..checks import collect_faults, common_dtype, is_traced, is_tracing, known
 from ..control.held_joints import declare_modes
 from ..control.transition import Transition, check_transitions, switched_inputs
 from ..formulations import AbstractFormulation
 from ..formulations.binding import bind_inputs
 from ..formulations.charts import Unknowns
+from ..formulations.choice import ModelInput, choose_formulation
 from ..formulations.joint_checks import all_have_mass, messages_of, needs_check, raise_faults
 from ..joints.replacing import replace_fields
-from ..mechanics import System
 from ..native import check_backend, gc_paused, opaque_call
 from ..projection import AbstractProjection
 from ..results import RESULTS, SimulationError, failures_as_nan, record_run
@@ -39,7 +38,6 @@ from .arguments import (
     check_solver,
     check_start_and_end,
     choose_dense_output,
-    choose_formulation,
     choose_method,
     count_samples,
     make_saveat,
@@ -51,21 +49,40 @@ from .solution import Solution
 
 
 def describe_progress(run: RunArguments) -> str:
-    """Return a sentence with the time that the run reached and its last step.
+    """Return why a run took too many steps, the time that it reached, and its last step.
 
     The run is repeated, because its last sample may lie long before its end.
     """
     saveat = diffrax.SaveAt(steps=True, fn=_save_nothing)
     repeated, *_ = integrate(run._replace(saveat=saveat, number=None))
-    times = np.asarray(repeated.ts)
+    times = np.asarray(known(repeated.ts))
     times = np.concatenate([[float(run.t0)], times[np.isfinite(times)]])
     accepted, rejected = (
-        int(repeated.stats[f"num_{kind}_steps"]) for kind in ("accepted", "rejected")
+        int(known(repeated.stats[f"num_{kind}_steps"])) for kind in ("accepted", "rejected")
     )
     last = f"; the last step took {times[-1] - times[-2]:.3g} s" if len(times) > 1 else ""
+    is_stuck = times[-1] - times[-2:][0] < 1e-12 * (1 + abs(times[-1]))
+    reason = _find_nonfinite(run, times[-1]) if is_stuck else ""
     return (
-        f"The run reached t = {times[-1]:.6g} s of {float(run.t1):.6g} s in {accepted} accepted "
+        f"{reason or RESULTS[RESULTS.max_steps_reached]} The run reached t = {times[-1]:.6g} s "
+        f"of {float(run.t1):.6g} s in {accepted} accepted "
         f"and {rejected} rejected steps{last}."
+    )
+
+
+def _find_nonfinite(run: RunArguments, t: float) -> str:
+    """Return a sentence if accelerations are not finite where a run is stuck, or just after."""
+    if run.model.num_algebraic:
+        return ""
+    again = opaque_call(integrate, run._replace(saveat=_SAVE_END, number=None))[0]
+    end = jax.tree.map(lambda y: y[-1], known(again.ys))
+    ts = t + (1 + abs(t)) * jnp.array([0.0, 1e-9])
+    rates = jax.vmap(run.model.vector_field, (0, None, None))(ts, end, run.args)
+    if all(np.isfinite(x).all() for x in jax.tree.leaves(known(rates))):
+        return ""
+    return (
+        f"Accelerations are infinite or NaN at t = {t:.6g} s, so that no step succeeds: check the "
+        "forces and policies there, such as a square root or a division."
     )
 
 
@@ -74,7 +91,7 @@ def _save_nothing(t: Time, y: Unknowns, args: Args) -> Array:
 
 
 def simulate(
-    model: AbstractFormulation | System | FixedPointBody,
+    model: ModelInput,
     state0: State | None = None,
     t1: ArrayLike | None = None,
     *,
@@ -161,7 +178,12 @@ def simulate(
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit, `SimulationError`.
     """
     to_nan, throw = throw and failures_as_nan.value, throw and not failures_as_nan.value
-    model = choose_formulation(model, y0)
+    if y0 is not None and not isinstance(model, AbstractFormulation):
+        raise ValueError(
+            "`simulate(system, y0=...)`: unknowns belong to a formulation; give it instead of the "
+            "system, such as `sol.model`."
+        )
+    model = choose_formulation(model, "simulate")
     transitions = check_transitions(transitions, max_transitions, model)
     declared = inputs_of(model) if transitions else {}
     switched: Sequence[str] = ()
@@ -265,7 +287,7 @@ def _raise_failure(run: RunArguments, result: Any, model: AbstractFormulation) -
         opened = replace_fields(opaque_call(integrate, again)[0], model=model)
         raise SimulationError(" ".join([RESULTS[result], *opened.warnings]))
     if not run.is_hybrid and np.all(result == RESULTS.max_steps_reached):
-        raise SimulationError(f"{RESULTS[result]} {describe_progress(run)}")
+        raise SimulationError(describe_progress(run))
     raise SimulationError(RESULTS[result])
 
 

@@ -11,13 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
-from ..annotations import Scalar
 from ..checks import is_traced, known
 from ..control.transition import TransitionRecord
 from ..formulations import AbstractFormulation, NullSpace
 from ..formulations.binding import input_values, sample_controllers
 from ..formulations.charts import Unknowns, split_chart
 from ..formulations.holding import with_closed
+from ..formulations.view import Readings
+from ..mechanics.dynamics.reactions import ConstraintReaction, Reaction
 from ..mechanics.kinematics.constraints import violation_tolerance
 from ..native import call_by_kernel, gc_paused
 from ..persistent_jit import persistent_jit
@@ -196,7 +197,7 @@ class Solution(eqx.Module):
         ts = self.event_time[..., None]
         ys = jax.tree.map(lambda y: jnp.expand_dims(y, ts.ndim - 1), self.event_y)
         traced = is_traced(known((self.model, ts, ys)))
-        states = _evaluate(_decode, self.model, ts, (ys, None, None), as_kernel=not traced)
+        states = _evaluate("decode", self.model, ts, (ys, None, None), as_kernel=not traced)
         missing = jnp.isnan(ts)
 
         def at_event(leaf):
@@ -207,38 +208,38 @@ class Solution(eqx.Module):
 
     @property
     def states(self) -> State:
-        """Physical states, each leaf with a leading axis of T."""
-        return self._along(_decode)
+        """Physical states, each leaf with a leading axis of T; `sol.states[-1]` is the last one."""
+        return self._along("decode")
 
     @property
     def energy(self) -> Float[Array, " T"]:
         """Total energy, shape (T,), J."""
-        return self._along(_energy)
+        return self._along("energy")
 
     @property
     def linear_momentum(self) -> Float[Array, "T 3"]:
         """Linear momentum, shape (T, 3), space components, kg m/s."""
-        return self._along(_momentum)[0]
+        return self._along("momentum")[0]
 
     @property
     def angular_momentum(self) -> Float[Array, "T 3"]:
         """Angular momentum about the origin, shape (T, 3), space components, kg m^2/s."""
-        return self._along(_momentum)[1]
+        return self._along("momentum")[1]
 
     @property
     def position_drift(self) -> Float[Array, " T"]:
         """Largest violation of the constraints, shape (T,)."""
-        return self._along(_drift)[0]
+        return self._along("drift")[0]
 
     @property
     def velocity_drift(self) -> Float[Array, " T"]:
         """Largest violation of the differentiated constraints, shape (T,), 1/s."""
-        return self._along(_drift)[1]
+        return self._along("drift")[1]
 
     @property
     def multipliers(self) -> Float[Array, "T m"]:
         """Lagrange multipliers of the internal constraints, shape (T, m), J."""
-        return self._along(_multipliers)
+        return self._along("multipliers")
 
     @property
     def contact_forces(self) -> dict[str, Float[Array, " T"]]:
@@ -258,6 +259,21 @@ class Solution(eqx.Module):
         return self._along(efforts)
 
     @property
+    def reactions(self) -> dict[str, Reaction | ConstraintReaction]:
+        """Reactions of joints and constraints by name, along the run; see `model.reactions`."""
+        return self._along("reactions")
+
+    @property
+    def sensors(self) -> Readings:
+        """Readings, shape (T, ...), by sensor, such as `sol.sensors[rj.Gyroscope("body")]`."""
+
+        def read(sensor):
+            sensor.check(self.model)
+            return self._along(jax.tree_util.Partial(type(sensor).predict, sensor))
+
+        return Readings(read)
+
+    @property
     def coordinates(self) -> dict[str, Float[Array, "T k"]]:
         r"""Coordinates of every joint by its name, shape (T, k), lengths (m) before angles (rad).
 
@@ -266,12 +282,12 @@ class Solution(eqx.Module):
         $(-\pi, \pi]$. See the joints for their signs.
         **Raises:** `ValueError` for a model without joints.
         """
-        return self._along(_coordinates)[0]
+        return self._along("joint_coordinates")[0]
 
     @property
     def rates(self) -> dict[str, Float[Array, "T f"]]:
         """Rates of every joint by its name, shape (T, f), m/s and rad/s; see `coordinates`."""
-        return self._along(_coordinates)[1]
+        return self._along("joint_coordinates")[1]
 
     @property
     def inputs(self) -> dict[str, Float[Array, "T *size"]]:
@@ -300,7 +316,7 @@ class Solution(eqx.Module):
         A pose is the position of the origin, (T, 3) m, space components, and the rotation matrix
         from frame to space components, (T, 3, 3).
         """
-        return self._along(_frames)
+        return self._along("frame_poses")
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -309,7 +325,7 @@ class Solution(eqx.Module):
         Names the joint with the largest constraint violation at a saved time, if `simulate` would
         reject it in an initial state: after `projection=False`, or if steps are too long.
         """
-        gaps = np.asarray(self._along(_gaps))
+        gaps = np.asarray(self._along("gaps"))
         times = np.broadcast_to(np.asarray(self.ts)[..., None], gaps.shape)
         known = np.where(np.isfinite(times) & np.isfinite(gaps), gaps, 0.0)
         if not np.max(known, initial=0.0) > violation_tolerance(gaps.dtype):
@@ -331,7 +347,7 @@ class Solution(eqx.Module):
             raise ValueError(
                 "`Solution.evaluate` needs dense output: pass `saveat=diffrax.SaveAt(dense=True)`."
             )
-        return _decode(self.model, t, self.interpolation.evaluate(t))
+        return self.model.decode(t, self.interpolation.evaluate(t))
 
     def to_xarray(self) -> Any:
         """Return the trajectory as an `xarray.Dataset` with units and coordinates; see `rj.io`."""
@@ -340,8 +356,9 @@ class Solution(eqx.Module):
         return to_dataset(self)
 
     @gc_paused()
-    def _along(self, function: Callable[..., PyTree], values: Array | None = None) -> Any:
-        """Evaluate `function(model, t, y)` at every time of every trajectory of a batch.
+    def _along(self, function: Callable[..., PyTree] | str, values: Array | None = None) -> Any:
+        """Evaluate `function(model, t, y)`, or a method of the model by its name, at every time of
+        every trajectory of a batch.
 
         With `values`, one for each time, the last argument is `(y, value)`.
         """
@@ -359,18 +376,21 @@ class Solution(eqx.Module):
 
 @persistent_jit
 def _evaluate(
-    function: Callable[..., PyTree],
+    function: Callable[..., PyTree] | str,
     model: AbstractFormulation,
     ts: Float[Array, "*batch T"],
     samples: PyTree[Array],
     as_kernel: bool,
 ) -> Any:
-    """Evaluate `function(model, t, y)` at samples (y, values or `None`, closed or `None`)."""
+    """Evaluate a function or a method (see `_along`) at samples (y, value, closed)."""
 
     def at_sample(model, t, sample):
         y, value, closed = sample
         model = model if closed is None else with_closed(model, closed)
-        return function(model, t, y if value is None else (y, value))
+        call = (
+            functools.partial(function, model) if callable(function) else getattr(model, function)
+        )
+        return call(t, y if value is None else (y, value))
 
     evaluate = functools.partial(call_by_kernel, at_sample) if as_kernel else at_sample
 
@@ -380,35 +400,3 @@ def _evaluate(
     for _ in range(ts.ndim - 1):
         along = eqx.filter_vmap(along)
     return along(model, ts, samples)
-
-
-def _decode(model: AbstractFormulation, t: Scalar, y: Unknowns) -> State:
-    return model.decode(t, y)
-
-
-def _frames(model: AbstractFormulation, t: Scalar, y: Unknowns) -> PyTree[Array]:
-    return model.frame_poses(t, y)
-
-
-def _energy(model: AbstractFormulation, t: Scalar, y: Unknowns) -> Scalar:
-    return model.energy(t, y)
-
-
-def _momentum(model: AbstractFormulation, t: Scalar, y: Unknowns) -> PyTree[Array]:
-    return model.momentum(t, y)
-
-
-def _drift(model: AbstractFormulation, t: Scalar, y: Unknowns) -> PyTree[Array]:
-    return model.drift(t, y)
-
-
-def _coordinates(model: AbstractFormulation, t: Scalar, y: Unknowns) -> PyTree[Array]:
-    return model.joint_coordinates(t, y)
-
-
-def _gaps(model: AbstractFormulation, t: Scalar, y: Unknowns) -> Array:
-    return model.gaps(t, y)
-
-
-def _multipliers(model: AbstractFormulation, t: Scalar, y: Unknowns) -> Array:
-    return model.multipliers(t, y)

@@ -113,7 +113,7 @@ def test_bodies_from_shapes():
         (lambda: shapes.cone(1.0, 1.0, density=0.0), r"cone\(density=...\)"),
         (lambda: shapes.rod(1.0, -1.0, mass=1.0), r"rod\(radius=...\)` must not be neg"),
         (lambda: shapes.ellipsoid(1.0, mass=1.0), r"ellipsoid\(semi_axes=...\)"),
-        (lambda: Body.sphere("a", 1.0, mass=1.0, pose=1), "no argument 'pose'"),
+        (lambda: Body.sphere("a", 1.0, mass=1.0, axis=1), "no argument 'axis'; `orientation` is"),
     ],
 )
 def test_invalid_shapes_raise(build, match):

@@ -1,5 +1,7 @@
 """Named inputs: values, signals, policies; what they may not be."""
 
+import functools
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -146,3 +148,18 @@ def test_wrong_declarations():
     model = rj.Relative(rj.System(SYSTEM.bodies, SYSTEM.joints, forces))
     with pytest.raises(ValueError, match="has the sizes None and 2 in one model"):
         rj.simulate(model, START, 0.1, inputs={"u": 0.0})
+
+
+def test_policies_with_a_model_run_as_kernels():
+    """A failed check gives NaN: a kernel cannot raise, and the error of the run says where."""
+
+    def hold(*joints):
+        find = functools.partial(MODEL.inverse_dynamics, actuated=joints)
+        return lambda t, view: find(t, MODEL.encode(view.state), jnp.zeros(2))[0]
+
+    sol = rj.simulate(MODEL, START, 0.1, inputs={"force": hold("slide", "hinge")})
+    assert sol.stats["backend"] == "native", sol.stats["backend"].why_not
+    with pytest.raises(
+        rj.SimulationError, match="are infinite or NaN at t = 0 s.*no step succeeds"
+    ):
+        rj.simulate(MODEL, START, 0.1, inputs={"force": hold("slide")}, max_steps=1000)

@@ -54,3 +54,18 @@ def test_two_points_of_one_body_have_readings_of_their_own():
     view = rj.SystemView(model, 0.0, model.encode(rj.State()))
     for point in ((0.0, 0.0, 0.0), (1.0, 2.0, 3.0)):
         assert view.sensors[rj.Position("body", point)].tolist() == list(point)
+
+
+def test_samples_of_a_run():
+    start = view_at(ANGLE, RATE).state
+    sol = rj.simulate(MODEL, start, 0.2, ts=[0.1, 0.15, 0.2])
+    last, view = sol.states[-1], SystemView(MODEL, sol.ts[-1], sol.ys[-1])
+    assert (last.orientation == view.state.orientation).all() and [
+        s.position.shape for s in sol.states
+    ] == 3 * [(1, 3)]
+    point = rj.Accelerometer("rod", (0.1, 0.0, 0.0), bias=(1.0, 0.0, 0.0))
+    np.testing.assert_allclose(sol.sensors[point][-1], view.sensors[point], atol=1e-12)
+    with pytest.raises(IndexError):
+        sol.states[3]
+    with pytest.raises(TypeError, match="takes the number of a sample"):
+        sol.states["rod"]

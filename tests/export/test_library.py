@@ -116,7 +116,7 @@ _ANGLE = rj.JointCoordinate("hinge")
 @pytest.mark.parametrize(
     ("make", "arguments", "error", "message"),
     [
-        (lambda s: s, {}, TypeError, r"takes a formulation such as `rj.Relative\(system\)`"),
+        (lambda s: 1.0, {}, TypeError, "takes a system or a formulation such as"),
         (lambda s: rj.Absolute(s, index=3), {}, ValueError, "multipliers among its unknowns"),
         (lambda s: rj.NullSpace(s, rotation=rj.RotationVector()), {}, ValueError,
          "`RotationVector` changes its charts during a run. Use `rj.Quaternion"),

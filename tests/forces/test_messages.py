@@ -31,6 +31,7 @@ ZERO, AXIS = (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)
          r"`PointForce\(force=...\)` must have shape \(3,\); got shape \(3, 1\)"),
         (lambda: rj.PointForce("one", ZERO, (0.0, 1j, 0.0)), TypeError,
          r"`PointForce\(force=...\)` must be real numbers"),
+        (lambda: rj.PointForce("one", ZERO), TypeError, "missing; the second argument is"),
         (lambda: rj.PointForce("one", ZERO, ZERO, "ground"), ValueError,
          r"`PointForce\(frame=...\)` must be \"space\" or \"body\"; got 'ground'"),
         (lambda: rj.Torque("one", 1.0), ValueError,
@@ -153,6 +154,7 @@ def test_invalid_return_values_of_laws_raise(build, match):
         ((BODIES, (), [GRAVITY, rj.PointForce("rotor", ZERO, ZERO)]), ValueError,
          r"There is no body called 'rotor'. The bodies are \['one', 'two'\]"),
         ((BODIES, (), rj.Torque(1, ZERO)), ValueError, r"no body called 1. The bodies are"),
+        ((BODIES, rj.Weld("world", "one")), ValueError, r"The inertial frame is called \"ground\""),
     ],
 )  # fmt: skip
 def test_invalid_systems_raise(arguments, error, match):

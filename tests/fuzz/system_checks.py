@@ -425,11 +425,7 @@ def events(system: Any, state: Any, rng: np.random.Generator, units: Any) -> lis
 def _with_push(system: Any) -> Any:
     """Return the system with an input that is a force on its last body."""
     push = rj.PointForce(system.bodies[-1].name, force=rj.Input("push", 3))
-    joints = [*system.joints, *system.constraints]
-    return rj.System(
-        list(system.bodies), joints, [*system.forces, push], list(system.frames),
-        closing=system.closing,
-    )  # fmt: skip
+    return rj.System(system, push)
 
 
 def hybrid(system: Any, state: Any, rng: np.random.Generator, units: Any) -> list[Comparison]:

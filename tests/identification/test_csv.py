@@ -84,6 +84,8 @@ def test_invalid_files_raise(tmp_path):
     (tmp_path / "bytes.csv").write_bytes(b"t,w1,w2,w3\n\xff\xfe\n")
     with pytest.raises(ValueError, match=r"is not text in UTF-8"):
         read_csv(tmp_path / "bytes.csv", {Gyroscope(): COLUMNS}, time="t")
+    with pytest.raises(ValueError, match=r"'time_s'.* Name the column of the times: `time="):
+        read(tmp_path, GOOD, time="time_s")
 
 
 # --- plain files, of any size, and thinned ones

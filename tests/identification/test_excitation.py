@@ -90,7 +90,7 @@ TWICE = {rj.Position(): 1.0, rj.Position(None, (1, 0, 0)): 1.0}
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"model": body().system}, TypeError, r"`excitation\(model, ...\)` takes a formulation"),
+        ({"model": 3}, TypeError, r"`excitation\(model, ...\)` takes a system"),
         ({"noise": {}}, ValueError, r"takes a dictionary such as \{rj.Gyroscope\(\): 0.01\}"),
         ({"noise": {"gyroscope": 0.1}}, TypeError, "must be sensors such as"),
         ({"noise": TWICE}, ValueError, "Every sensor needs a name of its own"),

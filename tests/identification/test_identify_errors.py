@@ -64,8 +64,8 @@ def test_invalid_parameters_of_a_fit_raise(where, options, message):
 
 
 def test_invalid_arguments_raise():
-    with pytest.raises(TypeError, match=r"takes a formulation such as"):
-        fit(model=rj.FixedPointBody([1.0, 1.0, 1.0]))
+    with pytest.raises(TypeError, match=r"takes a system or a formulation such as"):
+        fit(model=1.0)
     with pytest.raises(TypeError, match=r"takes `rj.Parameter` objects; got str"):
         fit(["inertia"])
     with pytest.raises(ValueError, match=r"needs parameters of different names"):

@@ -61,6 +61,8 @@ def test_attitude_residual_is_a_rotation_vector_whatever_the_sign():
         ({"values": {GYRO: RATES[:2]}}, ValueError, r"must have shape \(3, 3\); got \(2, 3\)"),
         ({"values": {GYRO: GAP}}, ValueError, r"'gyroscope' are not finite at sample 1"),
         ({"values": {GYRO: [["a"] * 3] * 3}}, TypeError, r"must be real numbers"),
+        ({"values": {GYRO: RATES[..., None]}}, ValueError, r"Pass its column, `values\[..., 0\]`"),
+        ({"noise": 0.1}, TypeError, r"is a number by sensor; got 0.1"),
         ({"noise": {GYRO: 0.0}}, ValueError, r"must be positive and finite, in rad/s"),
         ({"noise": {GYRO: [1.0, 2.0]}}, ValueError, r"must have shape"),
         ({"noise": {Attitude(): 1.0}}, ValueError, r"names the sensor 'attitude', which has no"),

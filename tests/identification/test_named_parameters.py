@@ -58,7 +58,7 @@ def test_names_equal_functions():
         rj.Parameter("mass", lambda e: bodies(e)[1].mass, Positive()),
     ]  # fmt: skip
     moved = rj.jointed_state(TWO.system, {"hinge of upper": 1.0, "hinge of lower": -0.3})
-    fit = rj.identify(model, data, named, state0=moved)
+    fit = rj.identify(TWO.system, data, named, state0=moved)
     found = list(fit.estimates.values())
     np.testing.assert_allclose(found, [0.2, 1.3, -0.1], rtol=1e-5)
     assert list(fit.estimates)[1:] == ["lower.mass", "start.hinge of lower[1]"]
@@ -112,6 +112,6 @@ def test_invalid_names_raise():
     readings = {GYROSCOPE: np.full((9, 3), 0.1)}
     data = rj.Measurements(np.linspace(0.0, 1.0, 9), readings, noise={GYROSCOPE: 0.1})
     with pytest.raises(ValueError, match=r"start that the joints do not allow, .* Give `state0`"):
-        rj.identify(rj.Relative(TWO.system), data, [rj.Parameter("lower.mass")])
+        rj.identify(TWO.system, data, [rj.Parameter("lower.mass")])
     with pytest.raises(TypeError, match="a non-empty string, or without `where` a list of names"):
         rj.Parameter([])

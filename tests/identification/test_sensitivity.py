@@ -24,7 +24,7 @@ def test_failures_are_reported():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"model": 3}, TypeError, r"`sensitivity\(model, \.\.\.\)` takes a formulation"),
+        ({"model": 3}, TypeError, r"`sensitivity\(model, \.\.\.\)` takes a system"),
         ({"mode": "adjoint"}, ValueError, r'must be "forward", "reverse" or None; got \'adjoint\''),
         ({"sensors": ["gyroscope"]}, TypeError, r"takes sensors such as `rj.Gyroscope\(\)`"),
         ({"sensors": [rj.Gyroscope(), rj.Gyroscope()]}, ValueError, r"needs a name of its own"),

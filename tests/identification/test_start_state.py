@@ -32,7 +32,7 @@ def test_unclosable_loop_fails(four_bar):
     "call, message",
     [
         (lambda m: start_state(m, positions=False, rates=False), "needs `positions=True`"),
-        (lambda m: start_state(m.system), "takes a formulation such as"),
+        (lambda m: start_state(1.0), "takes a system or a formulation"),
         (lambda m: start_state(welded_plate()), "leave no degree of freedom"),
     ],
 )

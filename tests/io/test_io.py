@@ -234,7 +234,7 @@ def test_solution_without_times(solution):
 def test_existing_file_is_not_overwritten_without_force(tmp_path, dataset):
     path = tmp_path / "racket.nc"
     path.write_text("precious")
-    with pytest.raises(FileExistsError, match=r"racket\.nc exists. Choose another name, or force"):
+    with pytest.raises(FileExistsError, match=r"racket\.nc exists. .* or pass `force=True`"):
         io.save(dataset, path)
     with pytest.raises(FileExistsError, match="exists"):
         io.check_target(path)

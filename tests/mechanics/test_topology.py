@@ -189,8 +189,10 @@ def test_chosen_joints_close_loops():
     ends = [("ground", "a"), ("a", "b"), ("b", "c"), ("ground", "c")]
     joints = [rj.Weld(*pair, name=f"j{k}") for k, pair in enumerate(ends)]
     for k in range(4):
-        chosen = rj.System(bodies, joints, closing=[f"j{k}"]).topology
-        assert chosen.loops == (k,)
+        base = rj.System(bodies, joints, closing=[f"j{k}"])
+        assert base.topology.loops == (k,)
+        more = rj.System(rj.Torque("a", Z), base, rj.Free("d"), body("d"))
+        assert (more.topology.loops, more.bodies[:3], len(more.forces)) == ((k,), base.bodies, 1)
     # A joint that nothing else replaces may be chosen too: its child is free then.
     free = rj.System(bodies[:1], joints[:1], closing=["j0"]).topology
     assert (free.loops, free.joints) == ((0,), (None,))

@@ -35,7 +35,7 @@ def simulate(problem, ts, tolerance, solver=None, reactions=False, energy=False)
         sol = rj.simulate(
             model, state0, ts[-1], ts=ts, solver=solver, rtol=tolerance, atol=tolerance
         )
-        found = jax.vmap(model.reactions)(sol.ts, sol.ys) if reactions else {}
+        found = sol.reactions if reactions else {}
         energies = sol.energy if energy else None
         return sol, sol.states, energies, (sol.position_drift, sol.velocity_drift), found
 

@@ -65,8 +65,11 @@ def test_loops_from_hinges_and_sliders():
 
 def test_unknown_joints_and_coordinates_raise():
     system = rj.System([bar("a", 0.5)], [hinge("ground", "a", 0.0)])
-    with pytest.raises(ValueError, match="no joint called 'hinge'"):
-        jointed_state(system, {"hinge": 1.0})
+    for name, hint in (("hinge", "The joints are"), ("a", "The joint of this body is 'ground-a'")):
+        with pytest.raises(ValueError, match=f"no joint called {name!r}. {hint}"):
+            jointed_state(system, {name: 1.0})
+    with pytest.raises(TypeError, match="takes a `System`; got Relative"):
+        jointed_state(rj.Relative(system), {})
     with pytest.raises(
         ValueError, match=r"Revolute 'ground-a' needs 1 finite coordinates.*got \[1.0, 2.0\]"
     ):

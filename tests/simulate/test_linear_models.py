@@ -226,7 +226,7 @@ def test_equilibrium_of_a_pendulum():
 def test_equilibrium_of_a_linkage():
     problem = rj.problems.four_bar(thickness=0.05)
     model, still = rj.NullSpace(problem.system), problem.state0.at_rest()
-    state = rj.equilibrium(model, still)
+    state = rj.equilibrium(problem.system, still)
     found = model.accelerations(0.0, model.encode(state))
     np.testing.assert_allclose(found.angular, 0.0, atol=1e-8)
     with pytest.raises(TypeError, match="`linearize` takes a `NullSpace` or `Relative`"):

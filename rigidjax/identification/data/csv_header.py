@@ -148,8 +148,9 @@ def column_index(path: object, header: Header, name: str) -> int:
             'such as `delimiter=";"`.'
         )
     if name not in names:
+        time = ' Name the column of the times: `time="..."`.' if name == "time_s" else None
         raise ValueError(
             f"{where}: there is no column {name!r}; the columns are {names}."
-            + did_you_mean(name, names)
+            + (time or did_you_mean(name, names))
         )
     return names.index(name)

@@ -62,6 +62,8 @@ class Measurements(eqx.Module):
                 "`Measurements(ts, values)` takes a dictionary such as {rj.Gyroscope(): samples}; "
                 f"got {values!r}."
             )
+        if not isinstance(noise, Mapping | None):
+            raise TypeError(f"`Measurements(noise=...)` is a number by sensor; got {noise!r}.")
         noise = {} if noise is None else dict(noise)
         mask = {} if mask is None else dict(mask)
         for argument, given in (("values", values), ("noise", noise), ("mask", mask)):
@@ -90,6 +92,10 @@ class Measurements(eqx.Module):
         self.inputs = check_inputs(inputs)
         self.name = name
         self.time_zero = time_zero
+
+    def __repr__(self) -> str:
+        names = ", ".join(sensor.name for sensor in self.sensors)
+        return f"Measurements({np.size(self.ts)} times: {names})"
 
     @classmethod
     def merged(
@@ -250,7 +256,8 @@ def _check_samples(sensor: Any, values: Any, mask: Any, length: int) -> Any:
     shape = (length, *sensor.value_shape)
     array: Any = np.asarray(float_array(values, argument))
     if array.shape != shape:
-        raise ValueError(f"The {argument} must have shape {shape}; got {array.shape}.")
+        column = " Pass its column, `values[..., 0]`." if array.shape == (*shape, 1) else ""
+        raise ValueError(f"The {argument} must have shape {shape}; got {array.shape}.{column}")
     flat = array.reshape(length, -1)
     used = _used_elements(mask, flat.shape)
     valid = np.isfinite(flat)

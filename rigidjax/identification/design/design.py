@@ -14,6 +14,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from ...annotations import Flag, Scalar
 from ...formulations import AbstractFormulation
+from ...formulations.choice import ModelInput
 from ...persistent_jit import persistent_jit
 from ...results import RESULTS
 from ...state import State
@@ -125,7 +126,7 @@ class Design:
 
 
 def design_experiment(
-    model: AbstractFormulation,
+    model: ModelInput,
     state0: State,
     ts: ArrayLike,
     noise: Mapping[Any, ArrayLike],

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ...formulations import AbstractFormulation
+from ...formulations.choice import ModelInput
 from ...persistent_jit import persistent_jit
 from ...results import RESULTS, SimulationError
 from ...state import State
@@ -90,7 +90,7 @@ class Excitation:
 
 
 def excitation(
-    model: AbstractFormulation,
+    model: ModelInput,
     state0: State,
     ts: ArrayLike,
     noise: Mapping[Any, ArrayLike],

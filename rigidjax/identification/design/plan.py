@@ -12,12 +12,11 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ...adjoints.boundaries import NestedForwardMode
 from ...checks import check_sample_times, common_dtype
-from ...formulations import AbstractFormulation
+from ...formulations.choice import ModelInput, choose_formulation
 from ...results import RESULTS
 from ...sensors import unwrap_measured_angles
 from ...state import State
 from ..experiment.checked_arguments import (
-    check_model,
     check_noise,
     check_parameters,
     check_precision,
@@ -95,7 +94,7 @@ class RunPlan(eqx.Module):
 
 def make_plan(
     entry: str,
-    model: AbstractFormulation,
+    model: ModelInput,
     state0: State,
     ts: ArrayLike,
     noise: Mapping[Any, ArrayLike],
@@ -106,7 +105,7 @@ def make_plan(
 
     **Errors:** `TypeError` and `ValueError` for arguments that do not fit.
     """
-    check_model(entry, model)
+    model = choose_formulation(model, entry)
     parameters = check_parameters(entry, parameters)
     if not isinstance(noise, Mapping) or not noise:
         raise ValueError(

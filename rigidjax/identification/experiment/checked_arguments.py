@@ -13,15 +13,6 @@ from ...sensors.base import AbstractQuantity
 from .parameters import Parameter
 
 
-def check_model(entry: str, model: Any) -> None:
-    """Raise `TypeError` unless `model` is a formulation."""
-    if not isinstance(model, AbstractFormulation):
-        raise TypeError(
-            f"`{entry}(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
-            f"{type(model).__name__}."
-        )
-
-
 def check_parameters(
     entry: str, parameters: Parameter | Sequence[Parameter], argument: str = "parameters"
 ) -> tuple[Parameter, ...]:

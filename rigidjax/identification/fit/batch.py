@@ -10,10 +10,10 @@ import jax
 import numpy as np
 from jaxtyping import ArrayLike
 
-from ...formulations import AbstractFormulation
+from ...formulations.choice import ModelInput, choose_formulation
 from ...state import State
 from ..data.measurements import Measurements, Runs, stack_runs
-from ..experiment.checked_arguments import check_model, check_parameters
+from ..experiment.checked_arguments import check_parameters
 from ..experiment.parameters import Parameter
 from ..experiment.simulation import Settings, Simulation, resolve_simulation
 from ..noise.models import AbstractNoise, NoiseArgument, noise_models
@@ -69,7 +69,7 @@ class BatchFit:
 
 
 def identify_batch(
-    model: AbstractFormulation,
+    model: ModelInput,
     data: Sequence[Measurements | Sequence[Measurements]],
     parameters: Parameter | Sequence[Parameter],
     *,
@@ -114,7 +114,7 @@ def identify_batch(
     if isinstance(search_options.get("method"), FirstOrder):
         raise ValueError('`identify_batch` has no `FirstOrder`; use "levenberg-marquardt".')
     given_noise = check_prediction_options(search_options.get("method"), process_noise)
-    check_model("identify_batch", model)
+    model = choose_formulation(model, "identify_batch")
     parameters = check_parameters("identify_batch", parameters)
     if not data:
         raise ValueError("`identify_batch(data=...)` needs at least one set of data; got none.")

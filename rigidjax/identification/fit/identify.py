@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ...formulations import AbstractFormulation
+from ...formulations.choice import ModelInput, choose_formulation
 from ...persistent_jit import persistent_jit
 from ...state import State
 from ..data.measurements import Measurements, Runs, stack_runs
-from ..experiment.checked_arguments import check_model, check_parameters
+from ..experiment.checked_arguments import check_parameters
 from ..experiment.parameters import Parameter, describe_priors
 from ..experiment.simulation import Settings, Simulation, resolve_simulation
 from ..noise.models import NoiseArgument, noise_models
@@ -52,7 +52,7 @@ _SAME = 1e-2
 
 
 def identify(
-    model: AbstractFormulation,
+    model: ModelInput,
     measurements: Measurements | Sequence[Measurements],
     parameters: Parameter | Sequence[Parameter],
     *,
@@ -82,7 +82,7 @@ def identify(
 
     **Arguments:**
 
-    - `model`: a formulation such as `rj.NullSpace(system)`.
+    - `model`: a system or a formulation, as in `rj.simulate`.
     - `measurements`: one run or several, of any lengths, with the same sensors.
     - `parameters`: the fitted parameters, each a `Parameter`, with or without a prior; everything
       else is fixed.
@@ -142,7 +142,7 @@ def identify(
     parameters, and for parameters without effect; `IdentificationError`.
     """
     run_settings = resolve_simulation("identify", simulation, settings)
-    check_model("identify", model)
+    model = choose_formulation(model, "identify")
     parameters = check_parameters("identify", parameters)
     check_starts(starts, start_spread, segments, model)
     check_covariance("identify", covariance)

@@ -198,7 +198,8 @@ def check_start(problem: FitProblem, runs: Runs, table: ComponentTable, first: E
     if idle:
         raise ValueError(
             f"The parameters {idle} act on nothing that is measured, at the start values. Leave "
-            "them out, or start elsewhere."
+            "them out (`transform=Positive(which=...)` fits some elements), or start "
+            "elsewhere, such as by `state0=` in motion."
         )
 
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from ...bodies.fixed_point import FixedPointBody
 from ...formulations import AbstractFormulation
+from ...formulations.choice import ModelInput, choose_formulation
 from ...formulations.leaves import LeafMark, mark_leaves
 from ...initial.local_coordinates import independent_rates
 from ...joints import AbstractJoint
 from ...sensors import AbstractSensor
 from ...state import State
 from ..data.measurements import Runs
-from ..experiment.checked_arguments import check_model
 from ..experiment.parameters import Experiment, Parameter
 from ..experiment.priors import AbstractPrior
 from ..experiment.start_change import StartSelector
@@ -25,7 +25,7 @@ _POSITIONS, _RATES = ("position", "orientation"), ("velocity", "angular_velocity
 
 
 def start_state(
-    model: AbstractFormulation,
+    model: ModelInput,
     state0: State | None = None,
     *,
     positions: bool = True,
@@ -45,7 +45,7 @@ def start_state(
 
     **Arguments:**
 
-    - `model`: the formulation that is fitted.
+    - `model`: the model that is fitted.
     - `state0`: a state at which the independent coordinates of closed loops are chosen; the
       reference state if left out. It must not be singular.
     - `positions`, `rates`: whether this part of the start is fitted; the other part keeps its given
@@ -56,11 +56,11 @@ def start_state(
       start that was set up with these standard deviations.
 
     **Returns:** a `Parameter`; the fitted states are in `Fit.states`.
-    **Raises:** `TypeError` if `model` is not a formulation; `ValueError` if there is nothing to
+    **Raises:** `TypeError` if `model` is none; `ValueError` if there is nothing to
     fit.
     **Source:** Lang (11): the null space of the joints gives the directions.
     """
-    check_model("start_state", model)
+    model = choose_formulation(model, "start_state")
     if not (positions or rates):
         raise ValueError("`start_state` needs `positions=True`, `rates=True` or both.")
     state0 = model.multibody.reference_state() if state0 is None else state0

@@ -237,6 +237,9 @@ class AbstractSystem(eqx.Module):
         names = [joint.name for joint in self.joints]
         if name not in names:
             hint = did_you_mean(name, names, f" The joints are {names}.")
+            if name in [body.name for body in self.bodies]:
+                own = [repr(joint.name) for joint in self.joints if joint.child == name]
+                hint = f" The joint of this body is {own[0] if own else f'`Free({name!r})`'}."
             raise ValueError(f"There is no joint called {name!r}.{hint}")
         return names.index(name)
 
