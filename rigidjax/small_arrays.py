@@ -32,9 +32,9 @@ def finite_svd(
     def decompose(A):
         return tuple(jnp.linalg.svd(A, full_matrices))
 
-    def guarded():
+    def decompose_or_nan():
         is_finite = jnp.all(jnp.isfinite(A))
         parts = decompose(jnp.where(is_finite, A, 0.0))
         return jax.tree.map(lambda x: jnp.where(is_finite, x, jnp.nan), parts)
 
-    return variants(sequential=lambda: decompose(A), batched=guarded)
+    return variants(sequential=lambda: decompose(A), batched=decompose_or_nan)

@@ -118,7 +118,7 @@ def advance_fixed(
         solver = native_form(method.solver, size)
     else:
         solver = unroll_stages(method.solver) if is_small else method.solver
-    solver = _wrapped(solver, method, model, start)
+    solver = _wrap_for_period(solver, method, model, start)
 
     def make_step(k, carry):
         y, result = carry
@@ -237,7 +237,7 @@ def _arguments(
     else:
         terms = _ode_term(model)
     controller = method.controller
-    solver = _wrapped(method.solver, method, model, start)
+    solver = _wrap_for_period(method.solver, method, model, start)
     if isinstance(controller, diffrax.AbstractAdaptiveStepSizeController):
         # The end of the period cuts a step as a sample of a signal does: the step after it has the
         # length that was planned before.
@@ -254,7 +254,7 @@ def _knots_of_period(
     return tuple(Knots(ts, None) for ts in times)
 
 
-def _wrapped(
+def _wrap_for_period(
     solver: diffrax.AbstractSolver, method: PeriodMethod, model: AbstractFormulation, start: Time
 ) -> diffrax.AbstractSolver:
     """Return the solver with signals, projection and sampled controllers."""
