@@ -80,10 +80,8 @@ def _find_nonfinite(run: RunArguments, t: float) -> str:
     rates = jax.vmap(run.model.vector_field, (0, None, None))(ts, end, run.args)
     if all(np.isfinite(x).all() for x in jax.tree.leaves(known(rates))):
         return ""
-    return (
-        f"Accelerations are infinite or NaN at t = {t:.6g} s, so that no step succeeds: check the "
-        "forces and policies there, such as a square root or a division."
-    )
+    reason = "so that no step succeeds: check the forces and policies there."
+    return f"Accelerations are infinite or NaN at t = {t:.6g} s, {reason}"
 
 
 def _save_nothing(t: Time, y: Unknowns, args: Args) -> Array:

@@ -305,7 +305,8 @@ class FitProblem(eqx.Module):
         """Return the table of all components, shared ones, then run by run; `names` of the runs."""
         shared_pairs, run_pairs = self._parameters_with_starts()
         shared = [(p, x.shape, "") for p, x in shared_pairs]
-        per_run = [(p, x.shape[1:], f"[{name}]") for name in names for p, x in run_pairs]
+        suffixes = [f"[{name}]" for name in names] if len(names) > 1 else [""]
+        per_run = [(p, x.shape[1:], suffix) for suffix in suffixes for p, x in run_pairs]
         return component_table([*shared, *per_run])
 
 
