@@ -121,6 +121,7 @@ if _typing.TYPE_CHECKING:
     )
     from .analysis.equilibrium import equilibrium as equilibrium
     from .analysis.linearisation import Linearisation as Linearisation, linearize as linearize
+    from .cli.case import read_case as read_case
     from .control.contacts import JointStop as JointStop, PlaneContact as PlaneContact
     from .control.held_joints import Lock as Lock, Release as Release
     from .control.restitution import Restitution as Restitution
@@ -204,6 +205,7 @@ __getattr__, __dir__ = _deferred_names(
         "FourierSeries": "signals.fourier",
         **dict.fromkeys(("Stepper", "StepperState"), "stepping.stepper"),
         "export": "exporting",
+        "read_case": "cli.case",
         "view": "viewer",
     },
 )

@@ -55,7 +55,7 @@ LINES = {
     "mechanics": 5_590,
     "models": 6_270,
     "native": 14_390,
-    "plotting": 1_700,
+    "plotting": 1_710,
     "problems": 2_250,
     "projection": 210,
     "rotations": 2_100,
