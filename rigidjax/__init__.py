@@ -158,6 +158,7 @@ if _typing.TYPE_CHECKING:
         jointed_state as jointed_state,
     )
     from .signals.fourier import FourierSeries as FourierSeries
+    from .stepping.gym import GymEnvironment as GymEnvironment
     from .stepping.stepper import Stepper as Stepper, StepperState as StepperState
     from .viewer import view as view
 
@@ -203,6 +204,7 @@ __getattr__, __dir__ = _deferred_names(
         **dict.fromkeys(("JointStart", "consistent_state", "jointed_state"), "initial"),
         **dict.fromkeys(("EulerParameters", "Hamiltonian"), "formulations"),
         "FourierSeries": "signals.fourier",
+        "GymEnvironment": "stepping.gym",
         **dict.fromkeys(("Stepper", "StepperState"), "stepping.stepper"),
         "export": "exporting",
         "read_case": "cli.case",
