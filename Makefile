@@ -26,7 +26,7 @@ help:
 	@echo "make lint              ruff"
 	@echo "make format            ruff, rewriting files"
 	@echo "make types             pyright"
-	@echo "make notebooks         run every notebook; make docs then shows the results"
+	@echo "make notebooks         run every notebook for make docs; STORE=1 stores text and figures in the files"
 	@echo "make benchmarks        run every benchmark with the other programs, some five hours; write tables and figures"
 	@echo "make benchmarks-smoke  run every benchmark on its smallest case"
 	@echo "make docs              build the documentation into site/"
@@ -98,12 +98,14 @@ format: $(VENV)/.installed-test
 types: $(VENV)/.installed-test
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
 
-# Two at a time by default; each prints its name when it is done. `make docs` shows their results.
+# Two at a time by default; each prints its name when it is done. `make docs` shows their results,
+# and STORE=1 writes them into the notebooks, without views.
 notebooks: $(VENV)/.installed-test
 	@rm -rf .cache/notebooks && mkdir -p .cache/notebooks
 	@printf '%s\n' notebooks/*.ipynb | MPLBACKEND=module://matplotlib_inline.backend_inline \
 	  xargs -P $(JOBS) -I FILE sh -c \
 	  '$(BIN)/jupyter-execute --timeout=600 --output=../.cache/notebooks/{notebook_name} FILE && echo FILE || { echo "FILE failed" >&2; exit 1; }'
+	$(if $(STORE),$(BIN)/python tools/notebook_results.py)
 
 # One after the other, on an otherwise idle machine; those of a GPU need one.
 benchmarks: peers

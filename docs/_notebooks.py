@@ -1,5 +1,5 @@
 """Notebooks as pages, with the results of `make notebooks` in `.cache/notebooks` where they
-exist.
+exist, else with those that the notebooks store, which have no views.
 
 Cells with the tags `install` and `check` are left out; `solution` cells are folded.
 """
@@ -56,14 +56,14 @@ def sources():
 
 
 def cells_of(path):
-    """Return the cells, executed if the results belong to equal cells."""
+    """Return the cells and whether they have results, the latest ones of equal cells."""
     cells = json.loads(path.read_text("utf-8"))["cells"]
     done = EXECUTED / path.name
     if done.exists():
         executed = json.loads(done.read_text("utf-8"))["cells"]
         if [join(cell["source"]) for cell in executed] == [join(cell["source"]) for cell in cells]:
             return executed, True
-    return cells, False
+    return cells, any(cell.get("outputs") for cell in cells)
 
 
 def page(name, cells, is_executed):

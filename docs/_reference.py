@@ -50,7 +50,7 @@ FIRST = {
     "Simulation": "simulate System State Solution RESULTS view jointed_state consistent_state equilibrium linearize",
     "Rotations": "Quaternion Directors EulerAngles RotationVector",
     "Solvers": "Radau5 BDF EnergyMomentum Variational MuntheKaas GeneralizedAlpha Odex Seulex",
-    "Identification": "identify Parameter Measurements Fit read identify_batch",
+    "Identification": "identify Parameter Measurements Fit read read_case identify_batch",
     "Ensembles": "ensemble Ensemble grid normal uniform sobol",
     "Native": "jit Backend",
     "Models": "load Model save update",
@@ -174,7 +174,8 @@ def reference():
             title, other = by_definition[defined(thing)]
             del groups[title][other]
         else:
-            title = CONCEPTS.get(defined(thing).split(".")[1], "Simulation")
+            titles = {**CONCEPTS, "cli": "Identification"}  # case files
+            title = titles.get(defined(thing).split(".")[1], "Simulation")
         groups[title][name] = (f"rj.{name}", thing)
     return groups
 

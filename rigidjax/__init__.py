@@ -123,6 +123,7 @@ if _typing.TYPE_CHECKING:
     )
     from .analysis.equilibrium import equilibrium as equilibrium
     from .analysis.linearisation import Linearisation as Linearisation, linearize as linearize
+    from .cli.case import read_case as read_case
     from .control.contacts import JointStop as JointStop, PlaneContact as PlaneContact
     from .control.held_joints import Lock as Lock, Release as Release
     from .control.restitution import Restitution as Restitution
@@ -159,6 +160,7 @@ if _typing.TYPE_CHECKING:
         jointed_state as jointed_state,
     )
     from .signals.fourier import FourierSeries as FourierSeries
+    from .stepping.gym import GymEnvironment as GymEnvironment
     from .stepping.stepper import Stepper as Stepper, StepperState as StepperState
     from .viewer import view as view
 
@@ -204,8 +206,10 @@ __getattr__, __dir__ = _deferred_names(
         **dict.fromkeys(("JointStart", "consistent_state", "jointed_state"), "initial"),
         **dict.fromkeys(("EulerParameters", "Hamiltonian"), "formulations"),
         "FourierSeries": "signals.fourier",
+        "GymEnvironment": "stepping.gym",
         **dict.fromkeys(("Stepper", "StepperState"), "stepping.stepper"),
         "export": "exporting",
+        "read_case": "cli.case",
         "view": "viewer",
     },
 )

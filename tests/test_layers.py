@@ -55,7 +55,7 @@ LINES = {
     "mechanics": 5_570,
     "models": 6_380,
     "native": 14_390,
-    "plotting": 1_700,
+    "plotting": 1_710,
     "problems": 2_250,
     "projection": 200,
     "rotations": 2_080,

@@ -9,7 +9,6 @@ import jax
 
 jax.config.update("jax_enable_x64", True)
 import rigidjax as rj  # noqa: E402
-from rigidjax.cli.case import read_case  # noqa: E402
 
 CASE = pathlib.Path(__file__).resolve().parents[1] / "racket" / "racket.toml"
 LABELS = "I1", "I2", "c"
@@ -17,7 +16,7 @@ LABELS = "I1", "I2", "c"
 
 def main():
     """Print the fit of all tosses, and of all but one."""
-    case = read_case(CASE)
+    case = rj.read_case(CASE)
     runs = case.measurements
     fit = rj.identify(case.model, runs, case.parameters)
     print(fit.verdict)

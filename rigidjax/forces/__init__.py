@@ -11,11 +11,13 @@ from .base import (
     Joints as Joints,
     Kinematics as Kinematics,
     Loads as Loads,
+    body_index as body_index,
 )
 from .bushing import Bushing as Bushing
 from .cable import Cable as Cable
 from .dc_motor import DCMotor as DCMotor
 from .drag import Drag as Drag
+from .ends import ends_at as ends_at
 from .fixed_tendon import FixedTendon as FixedTendon
 from .gravity import Gravity as Gravity
 from .joint_force import AbstractJointForce as AbstractJointForce

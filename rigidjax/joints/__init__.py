@@ -4,6 +4,8 @@ Start with `base.py` and `revolute.py`, an example; a new joint is one file.
 May import `bodies` and lower layers.
 """
 
+from .arguments import point_leaf as point_leaf
+from .axes import frame_of_axis as frame_of_axis, unit_vector as unit_vector
 from .base import AbstractJoint as AbstractJoint, RelativePose as RelativePose
 from .constraint import (
     AbstractConstraint as AbstractConstraint,

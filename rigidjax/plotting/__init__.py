@@ -21,7 +21,12 @@ from .residuals import (
     plot_autocorrelation as plot_autocorrelation,
     plot_predictions as plot_predictions,
 )
-from .style import save_figure as save_figure, style as style
+from .style import (
+    PALETTE as PALETTE,
+    SETTINGS as SETTINGS,
+    save_figure as save_figure,
+    style as style,
+)
 from .trajectory import (
     draw_drift as draw_drift,
     draw_energy as draw_energy,

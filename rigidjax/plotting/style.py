@@ -45,6 +45,8 @@ SETTINGS: dict[Any, Any] = {
 def style() -> Iterator[None]:
     """Open a context with matplotlib's settings for the figures of this package.
 
+    `rj.plotting.SETTINGS` are these settings, `rj.plotting.PALETTE` the colours of lines.
+
     **Errors:** `ModuleNotFoundError` without matplotlib.
     """
     matplotlib = import_optional("matplotlib", "Figures")

@@ -7,6 +7,7 @@ May import `formulations` and lower layers.
 from .accelerometer import Accelerometer as Accelerometer
 from .attitude import Attitude as Attitude
 from .base import (
+    AbstractReading as AbstractReading,
     AbstractSensor as AbstractSensor,
     body_row as body_row,
     improve_states as improve_states,

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import pathlib
+import re
 
 import pytest
 
@@ -17,9 +18,15 @@ def read_cells(path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_is_committed_without_outputs(path):
-    for cell, _ in read_cells(path):
-        assert not cell.get("outputs"), "commit notebooks without their outputs"
+def test_notebook_stores_figures_and_imports_public_modules(path):
+    assert path.stat().st_size < 180_000, "store results by `make notebooks STORE=1`"
+    cells = read_cells(path)
+    outputs = [output for cell, _ in cells for output in cell.get("outputs", ())]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+    assert not any(re.search(r"rigidjax\.(cli|\w+\.\w+ import|_)", source) for _, source in cells)
+    for cell, _ in cells:
+        folded = {"install", "check", "solution"} & set(cell["metadata"].get("tags", ()))
+        assert bool(folded) == cell["metadata"].get("jupyter", {}).get("source_hidden", False)
 
 
 @pytest.mark.parametrize("path", COURSE, ids=lambda path: path.stem)
