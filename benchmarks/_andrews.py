@@ -133,11 +133,7 @@ def andrews(index: int) -> Problem:
         balance = momenta(q, w) - forces(q, v) + pulled(lam)[0]
         return jnp.concatenate([v, w, balance, level(index, q, v, w)])
 
-    indices = {
-        1: None,
-        2: (1,) * 14 + (2,) * 13,
-        3: (1,) * 7 + (2,) * 7 + (3,) * 13,
-    }[index]
+    indices = {1: None, 2: (1,) * 14 + (2,) * 13, 3: (1,) * 7 + (2,) * 7 + (3,) * 13}[index]
     return Problem(
         f"Andrews, index {index}",
         field,

@@ -33,11 +33,7 @@ from rigidjax.identification import (
 from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.search.evaluation import evaluate
 from rigidjax.identification.search.least_squares import minimise
-from rigidjax.identification.search.options import (
-    make_search,
-    prepare_runs,
-    trial_simulation,
-)
+from rigidjax.identification.search.options import make_search, prepare_runs, trial_simulation
 from rigidjax.identification.search.problem import make_problem
 from rigidjax.identification.starts.first_samples import start_states
 

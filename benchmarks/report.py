@@ -37,10 +37,7 @@ def operation_table() -> str:
         counts, lang = row["counts"], row["lang_counts"]
         other = sum(n for kind, n in counts.items() if kind not in kinds)
         assert other == 0
-        for whose, numbers, total in (
-            ("ours", counts, row["total"]),
-            ("Lang", lang, row["lang"]),
-        ):
+        for whose, numbers, total in (("ours", counts, row["total"]), ("Lang", lang, row["lang"])):
             lu = f" + {row['lang_lu']} of the LU" if whose == "Lang" and row["lang_lu"] else ""
             body.append(
                 [f"{row['case']}, {whose}"]

@@ -40,10 +40,7 @@ def driven_body() -> tuple[rj.System, rj.State]:
 def cases() -> dict[str, tuple[Any, rj.State, float]]:
     """Return system, initial state and end time (s) of each case."""
     top = problems.heavy_top()
-    return {
-        "driven and damped": (*driven_body(), 1.0),
-        "Example A": (top.system, top.state0, 0.1),
-    }
+    return {"driven and damped": (*driven_body(), 1.0), "Example A": (top.system, top.state0, 0.1)}
 
 
 def largest_multiplier(system, states: rj.State, ts) -> float:

@@ -201,10 +201,7 @@ def derivative_rows(batch: int, repeats: int) -> list[dict[str, Any]]:
         run = batch_run(RUNS[name], batch)
         value = scalar(run)
         tangents = tuple(jnp.ones_like(x) for x in args)
-        modes = {
-            "value": jax.jit(value),
-            "reverse": jax.jit(jax.grad(value, argnums=(0, 1))),
-        }
+        modes = {"value": jax.jit(value), "reverse": jax.jit(jax.grad(value, argnums=(0, 1)))}
         if name != "bare, components":
             # diffrax's default adjoint has no forward mode.
             modes["forward, one direction"] = jax.jit(

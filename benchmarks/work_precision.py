@@ -22,11 +22,7 @@ from rigidjax import problems
 TOLERANCES = tuple(10.0**-k for k in range(5, 12))
 MAX_STEPS = 400_000
 
-EXPLICIT = {
-    "Dopri5": diffrax.Dopri5(),
-    "Dopri8": diffrax.Dopri8(),
-    "Tsit5": diffrax.Tsit5(),
-}
+EXPLICIT = {"Dopri5": diffrax.Dopri5(), "Dopri8": diffrax.Dopri8(), "Tsit5": diffrax.Tsit5()}
 # The six solvers of Lang's Table 3 (his DoP853 and Dassl under their names here). The solvers of
 # rigidjax count their evaluations in the compiled run.
 SIX = {

@@ -18,12 +18,7 @@ from ..native import call_by_kernel
 from ..persistent_jit import persistent_jit
 from ..sensors import AbstractSensor
 from ..state import State
-from .linear_arguments import (
-    LinearModelRequest,
-    check_inputs,
-    check_sensors,
-    choose_coordinates,
-)
+from .linear_arguments import LinearModelRequest, check_inputs, check_sensors, choose_coordinates
 from .local_motion import check_model, differentiate_motion, encode_state
 
 Complex = NDArray[np.complexfloating]

@@ -16,8 +16,7 @@ from .progress import show_spinner
 
 def export_case(
     case: Annotated[
-        pathlib.Path,
-        typer.Argument(help="A case in TOML, or a URDF, SDF or MJCF file."),
+        pathlib.Path, typer.Argument(help="A case in TOML, or a URDF, SDF or MJCF file.")
     ],
     out: Annotated[
         pathlib.Path | None,

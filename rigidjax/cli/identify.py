@@ -9,13 +9,7 @@ import typer
 from rich.markup import escape
 
 from .. import io
-from ..identification import (
-    Fit,
-    IdentificationError,
-    IntervalTable,
-    Measurements,
-    fitted_runs,
-)
+from ..identification import Fit, IdentificationError, IntervalTable, Measurements, fitted_runs
 from ..identification.experiment.simulation import Settings
 from ..identification.result.report import text_hash
 from ..plotting.style import style

@@ -36,16 +36,14 @@ def run(
         list[str],
         typer.Argument(
             help="A problem, see `rigidjax list`; a case in TOML; a URDF, SDF or MJCF file; or "
-            "trajectories in NetCDF, as `--out` writes.",
+            "trajectories in NetCDF, as `--out` writes."
         ),
     ],
     rotation: Annotated[
-        str | None,
-        typer.Option(help=f"By default quaternion; {ROTATIONS}."),
+        str | None, typer.Option(help=f"By default quaternion; {ROTATIONS}.")
     ] = None,
     formulation: Annotated[
-        str | None,
-        typer.Option(help=f"By default null-space; {FORMULATIONS}."),
+        str | None, typer.Option(help=f"By default null-space; {FORMULATIONS}.")
     ] = None,
     rates: Annotated[
         str | None,

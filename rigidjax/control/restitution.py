@@ -16,12 +16,7 @@ from ..annotations import Scalar
 from ..checks import ArrayInput, is_traced, scalar_leaf
 from ..formulations import AbstractFormulation, NullSpace
 from ..formulations.charts import Unknowns
-from ..formulations.holding import (
-    motion_responses,
-    rate_and_gradient,
-    solve_held,
-    with_closed,
-)
+from ..formulations.holding import motion_responses, rate_and_gradient, solve_held, with_closed
 from ..formulations.null_space import AbstractNullSpace
 from ..formulations.view import SystemView
 from ..joints.axes import frame_of_axis, unit_vector

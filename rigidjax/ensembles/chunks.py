@@ -97,11 +97,7 @@ def evaluate(
 
 
 def evaluate_in_threads(
-    traced_run: TracedRun,
-    members: Members,
-    parts: list[np.ndarray],
-    size: int,
-    lanes: list[Device],
+    traced_run: TracedRun, members: Members, parts: list[np.ndarray], size: int, lanes: list[Device]
 ) -> Generator[ChunkResult]:
     """Yield the results of chunks in the order of `parts`, computed concurrently on all lanes.
 

@@ -24,14 +24,7 @@ from ..signals.controllers import (
     held_sources,
     is_source,
 )
-from ..signals.inputs import (
-    Input,
-    InputTarget,
-    check_names,
-    check_value,
-    inputs_of,
-    with_inputs,
-)
+from ..signals.inputs import Input, InputTarget, check_names, check_value, inputs_of, with_inputs
 from ..signals.shared_tables import number_tables
 from ..signals.signal import Signal
 from .charts import Unknowns, join_chart, split_chart
@@ -91,10 +84,7 @@ Model = TypeVar("Model")
 
 
 def bind_inputs(
-    model: Model,
-    inputs: Mapping[str, Any] | None,
-    argument: str,
-    switched: Collection[str] = (),
+    model: Model, inputs: Mapping[str, Any] | None, argument: str, switched: Collection[str] = ()
 ) -> Model:
     """Return the model with its inputs bound by name, and all others to their defaults.
 

@@ -212,10 +212,7 @@ class AbstractCoordinates(eqx.Module):
 
     @persistent_jit
     def pack(
-        self,
-        state: State,
-        reference: Float[Array, "k 4"] | None = None,
-        t: ArrayInput = 0.0,
+        self, state: State, reference: Float[Array, "k 4"] | None = None, t: ArrayInput = 0.0
     ) -> Float[Array, " N"]:
         """Return the unknowns of a state with unit quaternions in charts `reference`, unchecked.
 

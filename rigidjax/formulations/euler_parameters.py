@@ -114,11 +114,7 @@ class ReducedEquations(eqx.Module):
 
 
 Form = Literal[
-    "zero-multiplier",
-    "no-multiplier",
-    "simplified-gyroscopic",
-    "simplified-torque",
-    "virtual-work",
+    "zero-multiplier", "no-multiplier", "simplified-gyroscopic", "simplified-torque", "virtual-work"
 ]
 
 
@@ -306,9 +302,7 @@ class EulerParameters(AbstractAbsolute):
 
 
 def gyroscopic_multiplier(
-    p: Float[Array, "4"],
-    p_dot: Float[Array, "4"],
-    inertia: Vector3 | Matrix3,
+    p: Float[Array, "4"], p_dot: Float[Array, "4"], inertia: Vector3 | Matrix3
 ) -> Scalar:
     r"""Return $-8 p^T \dot L^T J L \dot p = 8 h \cdot J h$, $h = L \dot p$.
 

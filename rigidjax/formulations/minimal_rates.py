@@ -36,15 +36,7 @@ from .actuation import actuated_rates, check_forces, forces_of_actuated
 from .base import AbstractFormulation
 from .binding import compile_free_method, compile_method
 from .charts import Unknowns, join_chart, split_chart
-from .holding import (
-    Holding,
-    Modes,
-    held_coordinates,
-    hold,
-    modes_at,
-    motion_responses,
-    solve_held,
-)
+from .holding import Holding, Modes, held_coordinates, hold, modes_at, motion_responses, solve_held
 
 
 class SystemConfiguration(eqx.Module):

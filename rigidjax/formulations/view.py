@@ -167,9 +167,7 @@ class _ByName(Mapping):
 
 # The quantities that have been computed are not part of it.
 jax.tree_util.register_pytree_node(
-    SystemView,
-    lambda view: ((view.model, view.t, view.y), None),
-    lambda _, parts: _view_of(*parts),
+    SystemView, lambda view: ((view.model, view.t, view.y), None), lambda _, parts: _view_of(*parts)
 )
 
 

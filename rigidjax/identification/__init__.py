@@ -96,10 +96,7 @@ from .result.predictions import (
 )
 from .result.previous import Changes as Changes, EstimateChange as EstimateChange
 from .result.result import Fit as Fit
-from .result.side_by_side import (
-    IntervalTable as IntervalTable,
-    interval_table as interval_table,
-)
+from .result.side_by_side import IntervalTable as IntervalTable, interval_table as interval_table
 from .result.validation import PredictedSensor as PredictedSensor, Validation as Validation
 from .search.first_order import FirstOrder as FirstOrder
 from .search.losses import (

@@ -101,10 +101,7 @@ def load(
 
 
 def describe(
-    root: Element,
-    report: Report,
-    mimic: bool,
-    packages: Sequence[str | os.PathLike[str]] = (),
+    root: Element, report: Report, mimic: bool, packages: Sequence[str | os.PathLike[str]] = ()
 ) -> Description:
     """Return the description of a model file; see `load`.
 

@@ -30,11 +30,7 @@ _NO_LIMIT = 1e16
 
 
 def read_joints(
-    model: Element,
-    frames: Frames,
-    version: tuple[int, int],
-    description: Description,
-    mimic: bool,
+    model: Element, frames: Frames, version: tuple[int, int], description: Description, mimic: bool
 ) -> None:
     """Add the joints of a model to its description, which has the links.
 

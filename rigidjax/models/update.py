@@ -152,11 +152,7 @@ def _update_joint(old: AbstractJoint, new: AbstractJoint, numbers: Any) -> None:
 
 
 def _write(
-    content: bytes,
-    path: pathlib.Path,
-    out: pathlib.Path,
-    system: System,
-    options: dict[str, Any],
+    content: bytes, path: pathlib.Path, out: pathlib.Path, system: System, options: dict[str, Any]
 ) -> None:
     """Write the file after it has been loaded, beside `out`, and compared with the system."""
     handle, name = tempfile.mkstemp(suffix=path.suffix, prefix=".rigidjax-", dir=out.parent)

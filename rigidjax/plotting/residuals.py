@@ -42,9 +42,7 @@ def plot_predictions(
 
 
 def plot_overview(
-    fit: Fit,
-    measurements: Sequence[Measurements],
-    predictions: Sequence[Mapping[str, np.ndarray]],
+    fit: Fit, measurements: Sequence[Measurements], predictions: Sequence[Mapping[str, np.ndarray]]
 ) -> "Figure":
     """Plot measured and predicted values of the first channels of all sensors in the first run.
 

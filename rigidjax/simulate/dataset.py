@@ -330,9 +330,7 @@ if TYPE_CHECKING:
 
 
 def save(
-    trajectory: "Solution | xarray.Dataset",
-    path: str | os.PathLike[str],
-    force: bool = False,
+    trajectory: "Solution | xarray.Dataset", path: str | os.PathLike[str], force: bool = False
 ) -> pathlib.Path:
     """Write a trajectory as a NetCDF 4 file, completely or not at all.
 

@@ -412,9 +412,7 @@ class _HybridRun:
         earliest = jnp.min(crossings)
         crosses = jnp.isfinite(earliest) & ~waits
         kind = jnp.where(
-            at_once,
-            self._choose_due(watch),
-            jnp.argmax(crossings <= earliest + self.resolution),
+            at_once, self._choose_due(watch), jnp.argmax(crossings <= earliest + self.resolution)
         )
         t_b = jnp.where(waits, t, jnp.where(crosses, crossings[kind], run.t1))
         solution, okay, inside, sampled = self._integrate(carry, run, t_b)

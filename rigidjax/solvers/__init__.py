@@ -38,11 +38,7 @@ if _typing.TYPE_CHECKING:
         Radau9 as Radau9,
         Radau13 as Radau13,
     )
-    from .lie import (
-        RK4 as RK4,
-        GeneralizedAlpha as GeneralizedAlpha,
-        MuntheKaas as MuntheKaas,
-    )
+    from .lie import RK4 as RK4, GeneralizedAlpha as GeneralizedAlpha, MuntheKaas as MuntheKaas
 
 unrolled = unroll_stages
 

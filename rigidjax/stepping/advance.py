@@ -27,12 +27,7 @@ from ..solvers import dae_term
 from ..solvers.base.hooked import with_hook
 from ..solvers.conserving.base import AbstractStructureSolver, ModelTerm
 from ..solvers.dae.base import AbstractDAESolver
-from ..solvers.explicit.unrolled import (
-    MAX_ELEMENTS,
-    measure_field,
-    native_form,
-    unroll_stages,
-)
+from ..solvers.explicit.unrolled import MAX_ELEMENTS, measure_field, native_form, unroll_stages
 from ..solvers.wrappers.knots import KnotController, Knots, knots_of_signals, separate_delays
 from ..solvers.wrappers.sampled import SampledStart, sample_times
 

@@ -13,24 +13,12 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool
 
 from ..annotations import Count, Scalar
-from ..checks import (
-    ArrayInput,
-    check_finite,
-    collect_faults,
-    common_dtype,
-    float_array,
-    is_traced,
-)
+from ..checks import ArrayInput, check_finite, collect_faults, common_dtype, float_array, is_traced
 from ..formulations import AbstractFormulation
 from ..formulations.binding import bind_inputs
 from ..formulations.charts import Unknowns, split_chart
 from ..formulations.view import SystemView
-from ..native import (
-    call_as_kernel,
-    call_as_single_kernel,
-    check_backend,
-    why_too_large_matrices,
-)
+from ..native import call_as_kernel, call_as_single_kernel, check_backend, why_too_large_matrices
 from ..projection import AbstractProjection
 from ..results import RESULTS
 from ..signals.call_times import find_call_times
@@ -346,11 +334,7 @@ class Stepper(eqx.Module):
 
 @eqx.filter_jit
 def _start(
-    stepper: Stepper,
-    state: State,
-    t: Scalar,
-    values: dict[str, Array],
-    invalid: Bool[Array, ""],
+    stepper: Stepper, state: State, t: Scalar, values: dict[str, Array], invalid: Bool[Array, ""]
 ) -> StepperState:
     """Return the state of a stepper at a checked state, NaN if it is `invalid`."""
 

@@ -261,11 +261,7 @@ def _about_fixed_point(
 
 
 def _shape(
-    kind: str,
-    size: ArrayInput,
-    count: int,
-    position: ArrayInput,
-    axes: np.ndarray | None = None,
+    kind: str, size: ArrayInput, count: int, position: ArrayInput, axes: np.ndarray | None = None
 ) -> Shape:
     """Return a shape with `count` positive lengths; `ValueError` for others."""
     lengths, center = np.asarray(size, float), np.asarray(position, float)

@@ -8,11 +8,7 @@ from . import control, elementwise, indexing, reductions, values
 from .blocks import Block, Type, without_unused
 from .writer import SHAPES, UnavailableError, Writer
 
-FLAT = {
-    **elementwise.OPERATIONS,
-    **indexing.OPERATIONS,
-    **reductions.OPERATIONS,
-}
+FLAT = {**elementwise.OPERATIONS, **indexing.OPERATIONS, **reductions.OPERATIONS}
 BATCHES = (1, 2, 3, 5, 7, 8, 9, 13, 17, 37)
 MODES = ("jvp", "vjp", "jacobian", "hessian")
 

@@ -17,11 +17,7 @@ from rigidjax.identification import (
     PrincipalInertia,
     design_experiment,
 )
-from rigidjax.identification.design.design import (
-    CRITERIA,
-    _order_components,
-    information_factor,
-)
+from rigidjax.identification.design.design import CRITERIA, _order_components, information_factor
 from rigidjax.identification.design.plan import make_plan
 
 TS = np.linspace(0.0, 0.5, 11)

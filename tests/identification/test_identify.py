@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 from identification import cases
 
-from rigidjax.identification import (
-    Gyroscope,
-    Measurements,
-    Simulation,
-    identify,
-)
+from rigidjax.identification import Gyroscope, Measurements, Simulation, identify
 from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.search.evaluation import evaluate
 from rigidjax.identification.search.options import prepare_runs, trial_simulation

@@ -37,10 +37,7 @@ def test_joint_states_are_consistent():
 # Base parameters.
 
 
-@pytest.mark.parametrize(
-    ("gravity", "count"),
-    [(-9.81, 6), (0.0, 4)],
-)
+@pytest.mark.parametrize(("gravity", "count"), [(-9.81, 6), (0.0, 4)])
 def test_planar_arm_has_six_base_parameters(gravity, count):
     """Two joint inertias, two first moments of the outer link, and two of the inner under gravity.
 

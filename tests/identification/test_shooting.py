@@ -5,10 +5,7 @@ import pytest
 from identification import cases
 
 import rigidjax as rj
-from rigidjax.identification import (
-    Measurements,
-    identify,
-)
+from rigidjax.identification import Measurements, identify
 from rigidjax.identification.shooting.shooting import solve_step
 
 

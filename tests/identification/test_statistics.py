@@ -10,10 +10,7 @@ from identification import cases
 
 import rigidjax as rj
 from rigidjax.identification import predictions
-from rigidjax.identification.statistics.whiteness import (
-    ljung_box,
-    successive_correlation,
-)
+from rigidjax.identification.statistics.whiteness import ljung_box, successive_correlation
 
 
 def test_ljung_box_of_one_run_is_the_published_statistic(rng):

@@ -122,14 +122,8 @@ def test_bodies_that_translate_have_names_and_masses():
             ],
         ),
         (rj.JointStart, "pin.angle"),
-        (
-            lambda system: rj.Absolute(system, rj.RotationVector(), index=3),
-            "knee.lambda5",
-        ),
-        (
-            lambda system: rj.Absolute(system, index=2, stabilized=True),
-            "knee.mu5",
-        ),
+        (lambda system: rj.Absolute(system, rj.RotationVector(), index=3), "knee.lambda5"),
+        (lambda system: rj.Absolute(system, index=2, stabilized=True), "knee.mu5"),
     ],
     ids=["null space", "joint start", "index 3", "stabilized"],
 )

@@ -88,7 +88,8 @@ def read_case(
 ) -> Case:
     """Read a case from a TOML file; nothing in it is executed.
 
-    **Arguments:** `path`; `changes`, values that replace those of the file, by name of the table.
+    **Arguments:** `path`, of a TOML file; `changes`, values that replace those of the file, by name
+    of the table.
     **Errors:** `ValueError` that names the file and the table or line; `OSError` for files that
     cannot be read.
     """

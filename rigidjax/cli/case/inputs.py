@@ -18,17 +18,7 @@ from ...signals.signal import Extrapolation, Interpolation, Signal
 from ..base import choices
 from ..base.choices import takes_function
 from .data import ReadColumns, Reader, SourceTable
-from .schema import (
-    CaseTable,
-    Integer,
-    Numbers,
-    PartTable,
-    Text,
-    Texts,
-    check_keys,
-    one_of,
-    parse,
-)
+from .schema import CaseTable, Integer, Numbers, PartTable, Text, Texts, check_keys, one_of, parse
 
 
 class InputEntry(SourceTable):

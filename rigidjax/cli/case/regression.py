@@ -248,10 +248,7 @@ def _mass_properties(table: LoadTable, model: Model) -> tuple[str, MassPropertie
 
 
 def _read_runs(
-    recording: CaseTable,
-    channels: Mapping[str, _Channel],
-    source: SourceTable,
-    reader: Reader,
+    recording: CaseTable, channels: Mapping[str, _Channel], source: SourceTable, reader: Reader
 ) -> tuple[list[Measurements], list[str]]:
     """Return the runs of a recording, with a reader of columns for each channel, in order."""
     files, by_channel = [], []

@@ -16,13 +16,7 @@ from ...sensors import AbstractSensor
 from ...state import State
 from ..transforms import AbstractTransform, Unconstrained
 from .priors import AbstractPrior
-from .start_change import (
-    StartChange,
-    StartSelector,
-    picks_geometry,
-    transfer_state,
-    zero_change,
-)
+from .start_change import StartChange, StartSelector, picks_geometry, transfer_state, zero_change
 
 
 class Experiment(eqx.Module):

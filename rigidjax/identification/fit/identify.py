@@ -255,9 +255,7 @@ def _draw(
 
 @persistent_jit
 def _minimise_all(
-    problem: FitProblem,
-    starts: tuple[Float[Array, "K S"], Float[Array, "K B P"]],
-    search: Search,
+    problem: FitProblem, starts: tuple[Float[Array, "K S"], Float[Array, "K B P"]], search: Search
 ) -> tuple[Minimum, Float[Array, " K"]]:
     def minimise_one(start):
         shared, per_run = start

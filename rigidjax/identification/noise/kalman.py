@@ -136,11 +136,7 @@ def make_whitening(model: AbstractNoise, gaps: SampleGaps) -> Whitening:
 
 
 def sample_gaps(
-    name: str,
-    ts: np.ndarray,
-    weights: np.ndarray,
-    counts_samples: bool,
-    is_relative: bool,
+    name: str, ts: np.ndarray, weights: np.ndarray, counts_samples: bool, is_relative: bool
 ) -> SampleGaps:
     """Return the gaps of all runs of a sensor, with a leading run axis.
 

@@ -98,10 +98,7 @@ class AutoRegressive(AbstractNoise):
     std: Any
 
     def __init__(
-        self,
-        order: int = 1,
-        coefficients: ArrayLike | None = None,
-        std: ArrayLike | None = None,
+        self, order: int = 1, coefficients: ArrayLike | None = None, std: ArrayLike | None = None
     ):
         if isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= 8:
             raise ValueError(f"`AutoRegressive(order=...)` must be from 1 to 8; got {order!r}.")

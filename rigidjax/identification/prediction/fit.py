@@ -55,10 +55,7 @@ _ACCURATE, _HALVINGS = 1e-3, 12
 
 
 def check_prediction_options(
-    method: Any,
-    process_noise: Mapping[str, Any] | None,
-    starts: int = 1,
-    segments: int = 1,
+    method: Any, process_noise: Mapping[str, Any] | None, starts: int = 1, segments: int = 1
 ) -> Mapping[str, Any] | None:
     """Return the process noise of a prediction-error fit, `None` for other methods.
 

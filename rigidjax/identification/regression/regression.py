@@ -206,11 +206,7 @@ def _coupling_row(name: str, combination: Mapping[str, float], joints: Sequence[
 
 @jax.jit
 def _inverse_dynamics_of_samples(
-    prepared: Any,
-    gravity: Float[Array, "3"],
-    q: np.ndarray,
-    v: np.ndarray,
-    a: np.ndarray,
+    prepared: Any, gravity: Float[Array, "3"], q: np.ndarray, v: np.ndarray, a: np.ndarray
 ) -> tuple[Float[Array, "T f p"], Float[Array, "T f"]]:
     def evaluate_sample(q, v, a):
         none = jnp.zeros((0, 3, 3), q.dtype)

@@ -79,10 +79,7 @@ def regressor(
 
 
 def _regressor_of_state(
-    prepared: PreparedSystem,
-    gravity: Float[Array, "3"],
-    state: State,
-    nu_dot: Float[Array, " f"],
+    prepared: PreparedSystem, gravity: Float[Array, "3"], state: State, nu_dot: Float[Array, " f"]
 ) -> Float[Array, "f p"]:
     poses = poses_of_state(prepared, state)
     joint_frames, t = joint_frames_at(prepared, poses), jnp.zeros((), state.position.dtype)
@@ -115,10 +112,7 @@ def inverse_dynamics(
 
 
 def _wrench_columns(
-    R: Float[Array, "3 3"],
-    omega: Float[Array, "3"],
-    a: Float[Array, "3"],
-    alpha: Float[Array, "3"],
+    R: Float[Array, "3 3"], omega: Float[Array, "3"], a: Float[Array, "3"], alpha: Float[Array, "3"]
 ) -> Float[Array, "6 10"]:
     """Return the wrench at the origin of a body frame for each inertial parameter.
 

@@ -92,12 +92,7 @@ def _estimates(fit: "Fit") -> dict[str, Any]:
 
 
 def _noise(
-    name: str,
-    channel: str,
-    k: int,
-    measurements: "Sequence[Measurements]",
-    length: int,
-    unit: str,
+    name: str, channel: str, k: int, measurements: "Sequence[Measurements]", length: int, unit: str
 ) -> dict[str, Any]:
     """Return the noise of the sensor `k`; empty if it is not known in all runs."""
     noise = [run.noise[k] for run in measurements]

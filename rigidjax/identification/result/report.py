@@ -187,11 +187,7 @@ def sections(fit: Fit, table: "IntervalTable") -> dict[str, list[Block]]:
         for name, unit in fit.sensor_units.items()
     ]
     return {
-        "Intervals by method": [
-            table.table,
-            Paragraph(table.legend, "note"),
-            Bullets(methods),
-        ],
+        "Intervals by method": [table.table, Paragraph(table.legend, "note"), Bullets(methods)],
         "Identifiability": [Bullets(verdict)],
         "Correlations of the estimates": [Paragraph(_correlations_text(fit), "note")],
         "Residuals": [

@@ -147,8 +147,7 @@ def validate(
     if not runs.noise_is_known:
         triples = zip(runs.sensors, optimum.runs.weights, runs.has_noise, strict=True)
         runs = rescale_weights(
-            runs,
-            [1.0 if known else noise.get(s.name, _mean_noise(w)) for s, w, known in triples],
+            runs, [1.0 if known else noise.get(s.name, _mean_noise(w)) for s, w, known in triples]
         )
     problem = optimum.problem
     first = jax.tree.map(lambda x: x[0], problem.runs.state0)

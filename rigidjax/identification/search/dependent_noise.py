@@ -25,13 +25,7 @@ from ..noise.likelihood import (
 )
 from ..noise.models import SELECT_ORDER, AbstractNoise, AutoRegressive
 from ..statistics.sandwich import fit_autoregression
-from .batch_search import (
-    fit_sets,
-    replace_data,
-    set_data,
-    stack_sets,
-    summarise_with_point,
-)
+from .batch_search import fit_sets, replace_data, set_data, stack_sets, summarise_with_point
 from .evaluation import evaluate
 from .least_squares import Minimum, Search, minimise
 from .losses import Squares
@@ -66,10 +60,7 @@ class FittedNoise(NamedTuple):
 
 
 def fit_dependent_noise(
-    problem: FitProblem,
-    runs: Runs,
-    search: Search,
-    models: Sequence[AbstractNoise | str | None],
+    problem: FitProblem, runs: Runs, search: Search, models: Sequence[AbstractNoise | str | None]
 ) -> FittedNoise:
     """Alternate between fitting whitened residuals and estimating the noise parameters.
 

@@ -133,11 +133,7 @@ def _fit_white(problem: FitProblem, runs: Runs, search: Search, num_parameters: 
 
 
 def _estimate_white(
-    runs: Runs,
-    minimum: Minimum,
-    loss: AbstractLoss,
-    num_parameters: int,
-    limits: Sequence[float],
+    runs: Runs, minimum: Minimum, loss: AbstractLoss, num_parameters: int, limits: Sequence[float]
 ) -> np.ndarray:
     """Return the standard deviation of each sensor's weighted residuals; 1 for right weights.
 

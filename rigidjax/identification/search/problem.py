@@ -358,10 +358,7 @@ def make_problem(
 
 
 def _check_coverage(
-    experiments: Sequence[Experiment],
-    parameters: Sequence[Parameter],
-    run: RunData,
-    runs: Runs,
+    experiments: Sequence[Experiment], parameters: Sequence[Parameter], run: RunData, runs: Runs
 ) -> None:
     """Raise `ValueError` for runs that leave the table of a signal; see `check_coverage`."""
     with_inputs, spans, ts = list(experiments), [], np.asarray(runs.ts)

@@ -75,11 +75,7 @@ def compare_halves(
 
 
 def compare_with_rest(
-    part: Rows,
-    total: np.ndarray,
-    spectrum: Spectrum,
-    used: EstimateCovariance,
-    slope: float = 1.0,
+    part: Rows, total: np.ndarray, spectrum: Spectrum, used: EstimateCovariance, slope: float = 1.0
 ) -> Differences:
     """Return the differences of estimates from one run and from all others.
 

@@ -21,11 +21,7 @@ _DISAGREE = 1.2
 # Largest number of names in one sentence.
 _MANY = 4
 # Names of the intervals by covariances, in tables.
-METHOD_NAMES = {
-    "model": "linearised",
-    "hac": "sandwich (hac)",
-    "cluster": "sandwich (cluster)",
-}
+METHOD_NAMES = {"model": "linearised", "hac": "sandwich (hac)", "cluster": "sandwich (cluster)"}
 
 
 class Finding(NamedTuple):

@@ -248,10 +248,7 @@ def _sum_outwards(segments: Sequence[Segment], values: Float[Array, "L k"]) -> F
 
 
 def _pad_subspaces(
-    segment: Segment,
-    slots: np.ndarray,
-    S: Float[Array, "f 6"],
-    rotors: Float[Array, " f"] | None,
+    segment: Segment, slots: np.ndarray, S: Float[Array, "f 6"], rotors: Float[Array, " f"] | None
 ) -> tuple[Float[Array, "n k 6"], Float[Array, "n k k"]]:
     """Return the motion subspaces of the bodies of a segment, with rows of zeros, and the terms
     that are added to the diagonal of $D$."""

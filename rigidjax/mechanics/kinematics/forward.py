@@ -55,10 +55,7 @@ def joint_states(
 
 
 def state_of_joints(
-    prepared: PreparedSystem,
-    t: Float[Array, ""],
-    q: Float[Array, " f"],
-    nu: Float[Array, " f"],
+    prepared: PreparedSystem, t: Float[Array, ""], q: Float[Array, " f"], nu: Float[Array, " f"]
 ) -> State:
     """Return one state of any tree from its joint coordinates; arguments are not checked.
 

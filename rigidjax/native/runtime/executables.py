@@ -13,12 +13,7 @@ from jaxlib.lapack import prepare_lapack_call
 from . import disk
 from .codegen import host_processor
 from .disk import digest as digest, read as read, write as write
-from .identity import (
-    ArrayType as ArrayType,
-    identify,
-    package_digest,
-    package_versions,
-)
+from .identity import ArrayType as ArrayType, identify, package_digest, package_versions
 from .platforms import why_no_kernels
 from .registered import KERNEL, is_in_executable as is_in_executable, register_from_disk
 from .thread_pool import max_threads

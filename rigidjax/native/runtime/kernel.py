@@ -35,12 +35,7 @@ from .codegen import (
 )
 from .ffi_frame import CallFrame
 from .garbage import gc_paused
-from .lane_compaction import (
-    ConstantTripCount,
-    LaneCompaction,
-    MainLoopSplit,
-    split_at_main_loop,
-)
+from .lane_compaction import ConstantTripCount, LaneCompaction, MainLoopSplit, split_at_main_loop
 from .registered import KERNEL, REGISTRY_LOCK, is_in_executable, register
 from .thread_pool import emit_parallel_batch
 

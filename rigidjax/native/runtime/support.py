@@ -31,9 +31,7 @@ def why_not(closed: ClosedJaxpr) -> list[str]:
 
 
 def _obstacles(
-    jaxpr: Jaxpr,
-    expanding: tuple[tuple[str, bool], ...] = (),
-    callers: tuple[JaxprEqn, ...] = (),
+    jaxpr: Jaxpr, expanding: tuple[tuple[str, bool], ...] = (), callers: tuple[JaxprEqn, ...] = ()
 ) -> Iterator[str]:
     """Yield obstacles; `expanding` are the primitives whose expansion contains the jaxpr."""
     for equation in jaxpr.eqns:

@@ -79,10 +79,7 @@ def emit_parallel_batch(
     chunks = build.mul(threads, int64(_CHUNKS_PER_THREAD))
     chunk = build.sdiv(build.add(count, build.sub(chunks, int64(1))), chunks)
     # A chunk is a multiple of the number of lanes.
-    chunk = build.mul(
-        build.sdiv(build.add(chunk, int64(width - 1)), int64(width)),
-        int64(width),
-    )
+    chunk = build.mul(build.sdiv(build.add(chunk, int64(width - 1)), int64(width)), int64(width))
     chunk = build.select(build.icmp_signed("<", chunk, smallest), smallest, chunk)
     shared = build.call(module.globals["malloc"], [int64(8 * _NUM_SLOTS)])
     zero, one = (int64(k) for k in (0, 1))

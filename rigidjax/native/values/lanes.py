@@ -181,9 +181,7 @@ class Lanes:
         """Call an LLVM intrinsic, whose name contains its types."""
         module = self.builder.module
         function = module.globals.get(name) or ir.Function(
-            module,
-            ir.FunctionType(result, [a.type for a in args]),
-            name,
+            module, ir.FunctionType(result, [a.type for a in args]), name
         )
         return self.builder.intrinsic(function, args)
 

@@ -304,12 +304,7 @@ class FrozenSignals(AbstractHook):
         return freeze_signals(terms, 0.5 * (t0 + t1), lambda signal: signal.jumps)
 
     def _jumps_at_start(
-        self,
-        solver: diffrax.AbstractSolver,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        made_jump: Jump,
+        self, solver: diffrax.AbstractSolver, terms: Terms, t0: Time, t1: Time, made_jump: Jump
     ):
         """Return whether the right-hand side jumps at the start of a step."""
         if not self.jumps:

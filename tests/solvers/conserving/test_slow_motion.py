@@ -43,8 +43,7 @@ def librations(solver, count, amplitudes=AMPLITUDES, rates=RATES, times=40):
 
     zeros = np.zeros_like
     return map(
-        np.asarray,
-        run(np.append(amplitudes, zeros(rates)), np.append(zeros(amplitudes), rates)),
+        np.asarray, run(np.append(amplitudes, zeros(rates)), np.append(zeros(amplitudes), rates))
     )
 
 

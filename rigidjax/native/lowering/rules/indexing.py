@@ -287,12 +287,7 @@ def _update_registers(
 
 
 def _update_memory(
-    em: Emitter,
-    x: Any,
-    update: Any,
-    starts: list[LaneValue],
-    dtype: Any,
-    mask: LaneValue | None,
+    em: Emitter, x: Any, update: Any, starts: list[LaneValue], dtype: Any, mask: LaneValue | None
 ):
     """Update a slice of an array in memory in the lanes of `mask`, in place if possible."""
     out: Any = as_writable(em, x, dtype, update)

@@ -92,10 +92,7 @@ def _orthogonalise(L: Array):
         c, s = c[:, None], s[:, None]
         a, b = c * a - s * b, s * a + c * b
         if half > 1:
-            a, b = (
-                jnp.concatenate([a[:1], b[:1], a[1:-1]]),
-                jnp.concatenate([b[1:], a[-1:]]),
-            )
+            a, b = (jnp.concatenate([a[:1], b[:1], a[1:-1]]), jnp.concatenate([b[1:], a[-1:]]))
         return a, b, jnp.maximum(largest_cosine, jnp.max(jnp.where(rotates, cosine, 0.0)))
 
     def sweep(carry):

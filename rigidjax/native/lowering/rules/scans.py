@@ -197,11 +197,7 @@ class _ScanLoop:
         return phi_arrays, carry
 
     def _advance(
-        self,
-        carries: Any,
-        carry: Any,
-        phi_arrays: list[np.ndarray | None],
-        new_carry: Any,
+        self, carries: Any, carry: Any, phi_arrays: list[np.ndarray | None], new_carry: Any
     ):
         em = self.em
         buffers = [v.buffer for v in carries if isinstance(v, ArrayView)]

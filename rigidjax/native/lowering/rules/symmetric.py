@@ -45,10 +45,7 @@ def _diagonalise(A: Array):
         a, b = x[:half], x[half:]
         a, b = c * a - s * b, s * a + c * b
         if half > 1:
-            a, b = (
-                jnp.concatenate([a[:1], b[:1], a[1:-1]]),
-                jnp.concatenate([b[1:], a[-1:]]),
-            )
+            a, b = (jnp.concatenate([a[:1], b[:1], a[1:-1]]), jnp.concatenate([b[1:], a[-1:]]))
         return jnp.concatenate([a, b])
 
     def rotate_pairs(_, carry):
