@@ -277,31 +277,6 @@ def test_invalid_measurements_name_the_line(tmp_path):
         assert_refused(message, "demo", "--out", tmp_path / "out", "--data", path)
 
 
-@pytest.mark.exhaustive
-def test_demo_does_not_overwrite(tmp_path):
-    """Everything of the main job; files of an earlier one are overwritten."""
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / "racket_fit.md").write_text("old")
-    text = good("demo", "--out", out)
-    assert "flips 8 times" in text
-    assert "18 parameters; converged" in text
-    assert float(re.search(r"residual: (\S+) rad/s rms over all", text).group(1)) <= 0.4585
-    estimates = {k: float(v) for k, v in re.findall(r"^ (I1|I2|c) +(\S+) ", text, re.M)}
-    # The report rounds to a tenth of a standard deviation.
-    assert estimates == pytest.approx({"I1": 18.85, "I2": 17.53, "c": 8.571e-3}, rel=5e-3)
-    assert "correlation of I1 and I2: +0.9999" in text
-    assert "nearest physical inertia" in text
-    assert sorted(path.name for path in out.iterdir()) == [
-        "racket_comparison.png", "racket_fit.md", "racket_fit.png", "racket_motion.nc",
-        "racket_motion.png",
-    ]  # fmt: skip
-    assert "did not converge" not in (out / "racket_fit.md").read_text()
-    # At equal error, null space takes fewer evaluations than absolute coordinates (Lang).
-    work = re.findall(r"^   (?:quaternion|directors) .*?(\S+)\s*$", text, re.M)
-    assert float(work[2]) > 3 * float(work[1])
-
-
 def test_demo_without_writable_folder(tmp_path):
     (tmp_path / "out").write_text("a file")
     assert_refused("Cannot make the folder .*out: File exists", "demo", "--out", tmp_path / "out")

@@ -1,8 +1,6 @@
 """Reading measurements from files: every fault is named with its line."""
 
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -316,23 +314,3 @@ def test_dates_and_times(tmp_path):
     for content, options, message in wrong:
         with pytest.raises(ValueError, match=message):
             read(tmp_path, content, **options)
-
-
-@pytest.mark.exhaustive
-def test_two_million_lines_in_little_memory(tmp_path):
-    path = tmp_path / "long.csv"
-    with open(path, "w") as file:
-        file.write("t,w1,w2,w3,a1,a2,a3\n")
-        numbers = ",".join(f"{x:.7f}" for x in np.random.default_rng(1).normal(size=6))
-        file.writelines(f"{k * 1e-3:.3f},{numbers}\n" for k in range(2_000_000))
-    code = f"""if True:
-        from rigidjax.identification import Accelerometer, Gyroscope, read_csv
-        sensors = {{Gyroscope(): ("w1", "w2", "w3"), Accelerometer(): ("a1", "a2", "a3")}}
-        (run,) = read_csv({str(path)!r}, sensors, time="t")
-        assert len(run.ts) == 2_000_000
-        # Not `ru_maxrss`, which begins at what the parent process held.
-        (line,) = [x for x in open("/proc/self/status") if x.startswith("VmHWM")]
-        print(line.split()[1])
-    """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 1_000_000  # kB

@@ -50,9 +50,4 @@ def test_limits_of_files():
     assert scene["poses"] == (not arm.system.constraints) and len(known) > 2
     for name, position in known.items():
         np.testing.assert_allclose(limits[name], np.clip(position, -np.pi, np.pi), atol=1e-12)
-
-
-def test_loops_have_no_sliders(browser, tmp_path):
-    view = rj.view(rj.problems.four_bar().system)
-    browser.get(view.save(tmp_path / "loop.html").as_uri())
-    assert not view.scene["poses"] and ask(browser, "document.getElementById('bar').hidden")
+    assert not rj.view(rj.problems.four_bar().system).scene["poses"]  # it has a loop
