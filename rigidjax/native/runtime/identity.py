@@ -96,9 +96,12 @@ def package_digest(started: float) -> str | None:
 
 
 @functools.cache
-def _library(module: str) -> str | None:
-    """Return the package of a module with its version, `None` for a module of a user."""
-    top = module.split(".")[0]
+def _library(module: str | None) -> str | None:
+    """Return the package of a module with its version, `None` for a module of a user.
+
+    **Arguments:** `module`, its name, `None` for functions that `exec` defines without one.
+    """
+    top = (module or "__main__").split(".")[0]
     if top in sys.stdlib_module_names and top != "__main__":
         return "python"
     if top == _PACKAGE:
