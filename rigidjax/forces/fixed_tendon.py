@@ -25,8 +25,9 @@ class FixedTendon(AbstractForce):
 
     **Arguments:**
 
-    - `coefficients`, $r_i$ by the name of the joint: `Revolute`, `Prismatic` or `Screw`; m for an
-      angle, 1 for a displacement. Other units of $L$, such as rad, are those of all arguments.
+    - `coefficients`, $r_i$ by the name of the joint, a `Revolute`, `Prismatic` or `Screw`: m per
+      rad of an angle, no unit for a displacement. If $L$ is an angle, $r_i$ of an angle has no
+      unit, and below rad stands for m, and N m for N.
     - `stiffness`, $k$, N/m; `damping`, $c$, N s/m.
     - `length`, the unloaded length, m, or its range `(low, high)`; 0 is the reference
       configuration.

@@ -79,9 +79,15 @@ class AbstractPositionConstraint(AbstractConstraint):
 class AbstractCoupling(AbstractPositionConstraint):
     """A coordinate of a joint as a function of that of another, rad or m."""
 
-    joint: eqx.AbstractVar[str]
-    by: eqx.AbstractVar[str]
-    is_length: eqx.AbstractVar[bool | None]
+    joint: str = eqx.field(static=True)
+    by: str = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    is_length: bool | None = eqx.field(static=True)
+
+    def __init__(self, joint: str | AbstractJoint, by: str | AbstractJoint, name: str | None):
+        self.joint, self.by = _coupled_joints(type(self).__name__, joint, by)
+        self.name = checked_name(type(self).__name__, name, f"coupling {self.joint} by {self.by}")
+        self.is_length = None
 
     @abc.abstractmethod
     def position(self, by: Scalar) -> Scalar:
@@ -124,12 +130,8 @@ class Coupling(AbstractCoupling):
     for unknown joints and for joints without a coordinate or with several.
     """
 
-    joint: str = eqx.field(static=True)
-    by: str = eqx.field(static=True)
     ratio: Scalar
     offset: Scalar
-    name: str = eqx.field(static=True)
-    is_length: bool | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -139,11 +141,9 @@ class Coupling(AbstractCoupling):
         offset: ArrayInput = 0.0,
         name: str | None = None,
     ):
-        self.joint, self.by = _coupled_joints("Coupling", joint, by)
+        super().__init__(joint, by, name)
         self.ratio = scalar_leaf(ratio, "Coupling(ratio=...)")
         self.offset = scalar_leaf(offset, "Coupling(offset=...)")
-        self.name = checked_name("Coupling", name, f"coupling {self.joint} by {self.by}")
-        self.is_length = None
 
     def position(self, by: Scalar) -> Scalar:
         return self.ratio * by + self.offset
@@ -161,11 +161,7 @@ class PolynomialCoupling(AbstractCoupling):
     **Source:** MuJoCo, XML reference, `equality/joint`, without its softness.
     """
 
-    joint: str = eqx.field(static=True)
-    by: str = eqx.field(static=True)
     coefficients: Vector
-    name: str = eqx.field(static=True)
-    is_length: bool | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -174,11 +170,9 @@ class PolynomialCoupling(AbstractCoupling):
         coefficients: ArrayInput,
         name: str | None = None,
     ):
-        self.joint, self.by = _coupled_joints("PolynomialCoupling", joint, by)
+        super().__init__(joint, by, name)
         argument = "PolynomialCoupling(coefficients=...)"
         self.coefficients = finite_leaf(coefficients, argument, (np.size(coefficients),))
-        self.name = checked_name("PolynomialCoupling", name, f"coupling {self.joint} by {self.by}")
-        self.is_length = None
 
     def position(self, by: Scalar) -> Scalar:
         return jnp.polyval(self.coefficients[::-1], by)

@@ -130,8 +130,8 @@ def view(
       `Solution`.
     - `labels`, one per item.
     - `state`, `ts`, for models among the items: a `State`, or a `State` with a leading time axis
-      and the times, (T,) s. The default is the reference configuration. A mechanism without loops
-      at one time has a slider for each joint coordinate.
+      and the times, (T,) s. The default is the reference configuration. A mechanism at
+      one time has a slider for each joint coordinate, unless it has loops or constraints.
     - `shapes`, by names of bodies: one or several of `box`, `cylinder`, `cone`, `sphere` and
       `ellipsoid` from `rigidjax.viewer`, a `Mesh`, or an STL or OBJ file in m, from the centre of
       mass, body components.

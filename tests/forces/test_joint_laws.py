@@ -30,18 +30,15 @@ def test_friction_is_its_formula_with_the_right_slope_at_rest():
 
 def test_brakes_follow_signals_and_policies():
     """Two disks: 0.2 w' = -0.3 t - 0.1 w and 0.2 w' = -0.1 w."""
-    ramp = rj.Signal([0.0, 1.0, 2.0], [0.0, 0.3, 0.6])
-    disks = [rj.Body(name, 1.0, np.diag([0.1, 0.1, 0.2])) for name in ("a", "b")]
-    joints = [
-        rj.Revolute("ground", disk.name, (0, 0, 0), Z, name=disk.name, friction=friction)
-        for disk, friction in zip(
-            disks, [rj.Friction(ramp, 0.1, velocity=1e-3), rj.Friction(rj.Input("u"))], strict=True
-        )
-    ]
-    model = rj.Relative(rj.System(*disks, *joints))
-    state = rj.jointed_state(model.system, {}, {"a": 9.0, "b": 5.0})
+    ramp = rj.Friction(rj.Signal([0.0, 2.0], [0.0, 0.6]), 0.1, velocity=1e-3)
+    parts = []
+    for name, brake in (("a", ramp), ("b", rj.Friction(rj.Input("u")))):
+        parts.append(rj.Body(name, 1.0, np.diag([0.1, 0.1, 0.2])))
+        parts.append(rj.Revolute("ground", name, (0, 0, 0), Z, name=name, friction=brake))
+    system = rj.System(*parts)
+    state = rj.jointed_state(system, {}, {"a": 9.0, "b": 5.0})
     policy = {"u": lambda t, view: 0.1 * view.rates["b"][0]}
-    rates = rj.simulate(model, state, 2.0, inputs=policy).rates
+    rates = rj.simulate(system, state, 2.0, inputs=policy).rates
     assert cases.error(rates["a"][0, 0], 3.0 * np.exp(-1.0)) < 1e-7
     assert cases.error(rates["b"][0, 0], 5.0 * np.exp(-1.0)) < 1e-7
 

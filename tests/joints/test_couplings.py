@@ -50,6 +50,17 @@ def test_cams_follow_their_polynomial():
         np.testing.assert_allclose(found, [first, -2.0 * first + 9.0], rtol=1e-12)
 
 
+def test_energy_with_a_tendon_is_conserved():
+    """Slack at first, between its lengths; its potential energy is not used by the run."""
+    joints = [hinge("a", 0.0), rj.Revolute("a", "b", (2.0, 0, 0), Y, name="hinge b")]
+    tendon = rj.FixedTendon({"hinge a": 0.5, "hinge b": -0.2}, 300.0, length=(-0.05, 0.1))
+    system = rj.System(*rods(), *joints, tendon, rj.Gravity((0, 0, -9.81)))
+    sol = rj.simulate(system, system.reference_state(), 0.6, ts=np.linspace(0, 0.6, 7), rtol=1e-10)
+    angles = 0.5 * sol.coordinates["hinge a"] - 0.2 * sol.coordinates["hinge b"]
+    assert np.any(angles > 0.12) or np.any(angles < -0.07)
+    np.testing.assert_allclose(sol.energy, sol.energy[0], atol=1e-7)
+
+
 def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match="two different joints"):
         rj.Coupling("x", "x", 1.0)

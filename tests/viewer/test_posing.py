@@ -10,9 +10,8 @@ from viewer.pages import ask
 
 import rigidjax as rj
 
-pytestmark = pytest.mark.skipif(not (CHROMIUM and CHROMEDRIVER), reason=NO_BROWSER)
 
-
+@pytest.mark.skipif(not (CHROMIUM and CHROMEDRIVER), reason=NO_BROWSER)
 def test_sliders_place_bodies_as_joint_coordinates_do(browser, tmp_path):
     whole = mechanism()
     bodies = [body for body in whole.bodies if body.name != "ball"]
@@ -21,20 +20,16 @@ def test_sliders_place_bodies_as_joint_coordinates_do(browser, tmp_path):
     start = rj.jointed_state(system, {joint.name: 0.1 for joint in kept if joint.num_rates == 1})
     view = rj.view(system, state=start)
     browser.get(view.save(tmp_path / "posed.html").as_uri())
-    names = ask(browser, "v.runs[0].run.coordinates.map((c) => c.name)")
-    assert len(names) == 1 + 2 + 1 + 1 + 3 + 2
-    values = np.linspace(-0.7, 0.8, len(names))
-    browser.execute_script(
-        "document.querySelectorAll('#bar input').forEach((slider, k) => { slider.value = "
-        "arguments[0][k]; slider.dispatchEvent(new Event('input')); });"
-        "rigidjaxViewer.render();", values.tolist(),
-    )  # fmt: skip
-    shown = np.array([float(x) for x in ask(
-        browser, "[...document.querySelectorAll('#bar input')].map((s) => s.value)")])  # fmt: skip
+    names = ask(browser, "v.runs[0].run.coordinates.map((c) => v.runs[0].run.joints[c.joint].name)")
+    shown = browser.execute_script(
+        "const sliders = [...document.querySelectorAll('#bar input')]; sliders.forEach((slider, k) "
+        "=> { slider.value = arguments[0][k]; slider.dispatchEvent(new Event('input')); });"
+        "rigidjaxViewer.render(); return sliders.map((slider) => Number(slider.value));",
+        np.linspace(-0.7, 0.8, len(names)).tolist(),
+    )
     coordinates = {}
     for name, value in zip(names, shown, strict=True):
-        joint = name.rsplit(" ", 1)[0] if name[-2:] in (" 1", " 2", " 3") else name
-        coordinates.setdefault(joint, []).append(value)
+        coordinates.setdefault(name, []).append(value)
     expected = rj.jointed_state(system, coordinates)
     for k in range(len(bodies)):
         found = np.array(ask(browser, f"v.pose(0, {k})"))
