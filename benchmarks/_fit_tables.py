@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import _common as common
+import numpy as np
 from _tables import provenance, table
 
 
@@ -52,7 +53,45 @@ def fit_speed_table() -> str:
     return table(header, body) + "\n\n" + provenance(rows)
 
 
+def faults_table() -> str:
+    """Return the table of planted faults, by system."""
+    rows = common.read("planted_faults")
+    body = []
+    for system in dict.fromkeys(r["case"].split(", ")[0] for r in rows):
+        own = [r for r in rows if r["case"].startswith(f"{system}, ")]
+        body.append(
+            [
+                system,
+                str(len(own)),
+                str(sum(r["named"] for r in own)),
+                str(sum(r["signed"] for r in own)),
+                ", ".join(r["case"].split(", ", 1)[1] for r in own if not r["named"]),
+                f"{np.median([r['report_seconds'] for r in own]):.1f}",
+            ]
+        )
+    header = ["system", "faults", "named", "signed wrongly", "not named", "report, s (median)"]
+    return table(header, body) + "\n\n" + provenance(rows)
+
+
+def coverage_table() -> str:
+    """Return the table of coverage by kind of noise and system, in per cent."""
+    rows = common.read("interval_coverage")
+    systems = list(dict.fromkeys(r["system"] for r in rows))
+    found = {(r["noise"], r["system"]): r for r in rows}
+    body = []
+    for noise in dict.fromkeys(r["noise"] for r in rows):
+        cells = []
+        for system in systems:
+            r = found[noise, system]
+            low, high = 100 * min(r["coverage"]), 100 * max(r["coverage"])
+            cells.append(f"{low:.1f} to {high:.1f}")
+        body.append([noise, *cells])
+    return table(["noise", *systems], body) + "\n\n" + provenance(rows)
+
+
 FIT_TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "fit_statistics": ("fits", statistics_table),
     "fit_speed": ("fits", fit_speed_table),
+    "fit_coverage": ("interval_coverage", coverage_table),
+    "planted_faults": ("planted_faults", faults_table),
 }

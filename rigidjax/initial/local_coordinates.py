@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ..formulations import AbstractFormulation
+from ..formulations.binding import bind_start
 from ..formulations.joint_checks import TOLERANCE, violations
 from ..mechanics import System, has_joints
 from ..mechanics.dynamics.loops import LoopGradient, loop_gradient
@@ -162,7 +163,7 @@ def retract(
     **Source:** kinematics: Lang (11) with (24).
     """
     state = state.normalized()
-    system = model.multibody
+    system = bind_start(model).multibody
     if has_joints(system):
         return _retract_with_joints(system, state, t, directions, positions, rates)
     change = directions.free @ positions

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from ..forces import Bushing, Gravity, TorsionSpring
+from ..forces import Bushing, FixedTendon, Gravity, TorsionSpring
 from ..joints import (
     Coupling,
     Cylindrical,
@@ -50,6 +50,7 @@ def save_mjcf(source: Model | System, path: pathlib.Path, name: str) -> None:
     world = add_element(root, "worldbody")
     writer.add_bodies(world)
     writer.add_equalities(add_element(root, "equality"))
+    writer.add_tendons(add_element(root, "tendon"))
     if model is not None and model.actuators:
         _add_actuators(model, add_element(root, "actuator"))
     write_tree(root, path)
@@ -180,7 +181,7 @@ class _Writer:
     def _add_springs(self) -> None:
         """Add springs and dampers of forces to the MJCF joints that they act on."""
         for force in self.system.forces:
-            if isinstance(force, Gravity):
+            if isinstance(force, Gravity | FixedTendon):
                 continue
             if isinstance(force, TorsionSpring) and force.joint in self.axes:
                 of_joint = [axis for axis in self.axes[force.joint] if axis.axes]
@@ -194,7 +195,7 @@ class _Writer:
             else:
                 raise ValueError(
                     f"MJCF has no counterpart of the force `{type(force).__name__}`; leave it out. "
-                    "Files contain `Gravity`, a `TorsionSpring` on a joint of the tree, and a "
+                    "Files contain `Gravity`, `FixedTendon`s, a `TorsionSpring` on a joint, and a "
                     "`Bushing` that is the spring of a ball or free joint."
                 )
 
@@ -383,6 +384,18 @@ class _Writer:
                 parent, "joint", name=constraint.name, joint1=constraint.joint,
                 joint2=constraint.by, polycoef=np.pad(values, (0, 5 - len(values))),
             )  # fmt: skip
+
+
+    def add_tendons(self, parent: ElementTree.Element) -> None:
+        """Add the tendons on joints."""
+        for force in self.system.forces:
+            if isinstance(force, FixedTendon):
+                tendon = add_element(
+                    parent, "fixed", stiffness=float(force.stiffness),
+                    damping=float(force.damping), springlength=np.asarray(force.length),
+                )  # fmt: skip
+                for name, value in zip(force.joints, force.coefficients.tolist(), strict=True):
+                    add_element(tendon, "joint", joint=name, coef=value)
 
 
 def _add_site(parent: ElementTree.Element, name: str, placement: Placement) -> None:

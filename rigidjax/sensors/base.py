@@ -1,7 +1,7 @@
 """The base class of sensors, and functions that sensors share."""
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -102,10 +102,11 @@ class AbstractSensor(AbstractQuantity):
         """
         return self, []
 
-    def on_time(self) -> tuple["AbstractSensor", Scalar | None]:
-        """Return the sensor without its delay, and the delay, s, or `None`.
+    def on_time(self) -> tuple["AbstractSensor", Callable[[Any], Any] | None]:
+        """Return the sensor without its delay, and times of the motion by time stamps, s, or
+        `None`.
 
-        A run evaluates the sensor without delay on its own motion at the earlier time.
+        A run evaluates the sensor without delay on its own motion at these times.
         """
         return self, None
 

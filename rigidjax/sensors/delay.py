@@ -1,6 +1,7 @@
-"""Sensors with a delay."""
+"""Sensors with a delay or with a clock of their own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -16,9 +17,9 @@ from .history import unknowns_at_other_time
 
 
 class Delayed(AbstractSensor):
-    r"""A delayed sensor: its sample with the time stamp $t$ belongs to the time $t - \tau$.
+    r"""A sensor whose sample with the time stamp $t$ belongs to the time $t - \tau - s t$.
 
-    Fits, `sensitivity` and designs evaluate the run itself at $t - \tau$, to its tolerance and with
+    Fits, `sensitivity` and designs evaluate the run itself at this time, to its tolerance and with
     all jumps of forces. Times before the start of a run are reached by smooth continuation of the
     start state, one backward step of Radau IIA of order 11. If the body was held until the run
     started, exclude samples before `ts[0] + delay` by `mask`.
@@ -27,18 +28,23 @@ class Delayed(AbstractSensor):
     accurate for delays that are short compared with the motion, if forces do not jump.
 
     **Arguments:** `sensor`, whose readings are late; `delay`, $\tau$, s, negative for a clock that
-    is ahead; it can be fitted.
+    is ahead; `skew`, $10^6 s$, ppm, of a clock that runs at another rate, positive for one that is
+    fast, or `None`. Both can be fitted, the skew only if it is given as a number.
     **Errors:** `TypeError` if `sensor` is not a sensor.
     """
 
     sensor: AbstractSensor
     delay: Scalar
+    skew: Scalar | None
 
-    def __init__(self, sensor: AbstractSensor, delay: ArrayInput):
+    def __init__(
+        self, sensor: AbstractSensor, delay: ArrayInput = 0.0, skew: ArrayInput | None = None
+    ):
         if not isinstance(sensor, AbstractSensor):
             raise TypeError(f"`Delayed(sensor, delay)` takes a sensor; got {sensor!r}.")
         self.sensor = sensor
         self.delay = scalar_leaf(delay, "Delayed(delay=...)")
+        self.skew = None if skew is None else scalar_leaf(skew, "Delayed(skew=...)")
 
     @property
     def channels(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -66,8 +72,13 @@ class Delayed(AbstractSensor):
         return self.sensor.check_values(values, argument)
 
     def predict(self, model: AbstractFormulation, t: Scalar, y: Unknowns) -> Array:
-        y = unknowns_at_other_time(model, t, y, self.delay)
-        return self.sensor.predict(model, t - self.delay, y)
+        delay = self.delay if self.skew is None else t - self._true_time(t)
+        y = unknowns_at_other_time(model, t, y, delay)
+        return self.sensor.predict(model, t - delay, y)
+
+    def _true_time(self, t: Any) -> Any:
+        """Return the times of the motion, s, by time stamps, any shape."""
+        return (t if self.skew is None else (1 - 1e-6 * self.skew) * t) - self.delay
 
     def in_range(
         self, model: AbstractFormulation, samples: Sequence[np.ndarray]
@@ -75,9 +86,9 @@ class Delayed(AbstractSensor):
         sensor, notes = self.sensor.in_range(model, samples)
         return eqx.tree_at(lambda s: s.sensor, self, sensor), notes
 
-    def on_time(self) -> tuple[AbstractSensor, Scalar]:
-        sensor, delay = self.sensor.on_time()
-        return sensor, self.delay if delay is None else self.delay + delay
+    def on_time(self) -> tuple[AbstractSensor, Callable[[Any], Any]]:
+        sensor, inner = self.sensor.on_time()
+        return sensor, self._true_time if inner is None else lambda t: inner(self._true_time(t))
 
     def residual(self, predicted: Array, measured: Array) -> Float[Array, " C"]:
         return self.sensor.residual(predicted, measured)

@@ -1,6 +1,7 @@
 """Angular velocity in body components."""
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -75,9 +76,10 @@ class Gyroscope(AbstractReading):
         omega = in_axes_of(frame, model.decode(t, y).angular_velocity[row])
         return apply_calibration(omega, self.bias, self.scale, self.misalignment)
 
-    def on_time(self) -> tuple["Gyroscope", Scalar | None]:
-        without_delay = eqx.tree_at(lambda s: s.delay, self, None, is_leaf=lambda x: x is None)
-        return without_delay, self.delay
+    def on_time(self) -> tuple["Gyroscope", Callable[[Any], Any] | None]:
+        if self.delay is None:
+            return self, None
+        return eqx.tree_at(lambda s: s.delay, self, None), lambda t: t - self.delay
 
     def start(self, model: AbstractFormulation, state: State, measured: Vector3) -> State:
         row, frame = locate_mount(model, self.body, "Gyroscope")

@@ -72,7 +72,7 @@ def rotor_rate(t, start=0.5):
 
 
 def test_run_with_a_delay():
-    """A late rate of a stiff rotor whose torque jumps, and its derivative by the delay.
+    """A late rate of a stiff rotor whose torque jumps, with derivatives by delay and clock skew.
 
     Samples lie before the start of the run, at its jump and at equal times of several sensors.
     """
@@ -81,25 +81,29 @@ def test_run_with_a_delay():
     motor = rj.Motor("hinge", rj.Signal([0.0, 0.25, 1.0], (*TORQUE, TORQUE[1]), "hold"))
     model = rj.NullSpace(rj.System(body, hinge, motor))
     ts, delay = np.array([0.0, 0.01, 0.02, 0.1, 0.26, 0.27, 0.28, 0.5]), 0.02
-    late = rj.Delayed(rj.JointRate("hinge"), delay)
+    late = rj.Delayed(rj.JointRate("hinge"), delay, skew=-2e4)
     result = rj.sensitivity(
         model,
         rj.jointed_state(model.system, {}, {"hinge": 0.5}),
         ts[-1],
-        rj.Parameter("delay", lambda e: e.sensors[0].delay),
+        [
+            rj.Parameter(name)
+            for name in ("delayed rate of hinge.delay", "delayed rate of hinge.skew")
+        ],
         ts=ts,
         sensors=(late, rj.JointRate("hinge")),
         rtol=1e-9,
         atol=1e-9,
     )
-    rate, acceleration = rotor_rate(ts - delay)
+    rate, acceleration = rotor_rate(1.02 * ts - delay)
     found = result.readings[late.name]
     # Before the start the motion grows by e^2 within the polynomial.
     np.testing.assert_allclose(found[:2], rate[:2], rtol=3e-5)
     np.testing.assert_allclose(found[2:], rate[2:], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(result.readings["rate of hinge"], rotor_rate(ts)[0], atol=1e-6)
-    derivative = result.jacobian[late.name][:, 0]
-    np.testing.assert_allclose(derivative, -acceleration, rtol=3e-4, atol=2e-4)
+    derivatives = result.jacobian[late.name].T
+    np.testing.assert_allclose(derivatives[0], -acceleration, rtol=3e-4, atol=2e-4)
+    np.testing.assert_allclose(derivatives[1], 1e-6 * ts * derivatives[0], rtol=1e-7)
     assert not np.any(result.jacobian["rate of hinge"])
 
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from identification.coverage.studies import free_body
+from _studies import free_body
 from scipy.signal import lfilter
 
 import rigidjax as rj

@@ -5,9 +5,11 @@ import pathlib
 import re
 import sys
 
+import equinox as eqx
 import numpy as np
 import pytest
 
+import rigidjax as rj
 from rigidjax.models import load, save
 from rigidjax.models.check import compare
 from rigidjax.rotations.euler_map import euler_map
@@ -63,6 +65,9 @@ def test_springs_and_dampers_of_tendons_are_those_of_mujoco(tmp_path):
         "FixedTendon", "Cable", "Cable", "Cable"
     ]  # fmt: skip
     assert compare(model, "mujoco", path, states=8).accelerations < 1e-12
+    kept = rj.System(model.system.bodies, model.system.joints, model.system.forces[:2])
+    save(kept, tmp_path / "saved.xml")
+    assert eqx.tree_equal(load(tmp_path / "saved.xml").system.forces[1], kept.forces[1])
 
 
 def test_states_are_those_of_mujoco():

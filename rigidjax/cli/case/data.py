@@ -119,13 +119,12 @@ class SensorTable(SourceTable, TypedTable):
     noise_unit: Text | None = None
 
     def sensor(self) -> Any:
-        """Return the sensor; every sensor accepts `delay`."""
+        """Return the sensor; every sensor accepts `delay` and `skew`."""
         kind, values = self.kind(find_kinds(sensors.AbstractSensor, sensors)), self.arguments
-        delay = None
-        if "delay" not in inspect.signature(kind).parameters:
-            delay = values.pop("delay", None)
-        sensor = build(kind, values, self.where, {*type(self).model_fields, "delay"})
-        return sensor if delay is None else self.call(sensors.Delayed, sensor, delay)
+        late = {"delay", "skew"} - set(inspect.signature(kind).parameters)
+        late = {name: values.pop(name) for name in late if name in values}
+        sensor = build(kind, values, self.where, {*type(self).model_fields, "delay", "skew"})
+        return self.call(sensors.Delayed, sensor, **late) if late else sensor
 
     def units_of(self, sensor: Any) -> dict[Any, str]:
         """Return the units of the sensor or of its columns."""

@@ -109,7 +109,7 @@ def simulate_readings(
     """
     t0, t1 = (ts[0], ts[-1]) if span is None else span
     punctual = [sensor.on_time() for sensor in experiment.sensors]
-    if any(delay is not None for _, delay in punctual):
+    if any(clock is not None for _, clock in punctual):
         return _simulate_delayed_readings(experiment, ts, simulation, (t0, t1), punctual)
     if during_solve is None:
         during_solve = not experiment.model.multibody.has_loops
@@ -145,21 +145,20 @@ def _simulate_delayed_readings(
     ts: Float[Array, " T"],
     simulation: Simulation,
     span: tuple[Array, Array],
-    undelayed: Sequence[tuple[Any, Float[Array, ""] | None]],
+    undelayed: Sequence[tuple[Any, Callable[[Any], Any] | None]],
 ) -> tuple[tuple[Any, ...], RESULTS]:
     """Return readings and result as `simulate_readings`, for sensors with a delay.
 
     The solver saves the times of the samples and the earlier times that delayed sensors read.
-    Before its start the run is continued backwards. Derivatives with respect to a delay are those
-    of the exact motion.
+    Before its start the run is continued backwards. Derivatives with respect to a delay or a skew
+    are those of the exact motion.
 
     **Arguments:** `undelayed`, for each sensor its `on_time()`.
     """
     model, (t0, t1) = experiment.model, span
     state0, joints_close = experiment.start_at(t0)
     # First the times of the samples, then the times that each delayed sensor reads.
-    delays = [delay for _, delay in undelayed if delay is not None]
-    times = [ts, *(ts - delay for delay in delays)]
+    times = [ts, *(clock(ts) for _, clock in undelayed if clock is not None)]
     fixed = [jax.lax.stop_gradient(block) for block in times]
     saved = jnp.concatenate([jnp.maximum(block, t0) for block in fixed])
     order = jnp.argsort(saved)
@@ -169,7 +168,7 @@ def _simulate_delayed_readings(
     rows = jnp.argsort(order).reshape(len(times), -1)
     blocks = [jax.tree.map(lambda y, k=k: y[k], solution.ys) for k in rows]
     sensors = tuple(sensor for sensor, _ in undelayed)
-    is_delayed = tuple(delay is not None for _, delay in undelayed)
+    is_delayed = tuple(clock is not None for _, clock in undelayed)
     read = functools.partial(_read_rows, is_delayed)
     call = choose_call(AnyMode(backend=simulation.backend))
     readings = call(read, model, sensors, state0, t0, times, fixed, blocks)

@@ -307,12 +307,12 @@ def refine_tolerances(fitted: FittedNoise, search: Search) -> FittedNoise:
 
     Adaptive steps treat non-smooth inputs, such as tables of torques, differently in every trial,
     so that the sum of squares jumps. Near the optimum the jumps exceed the reduction that is left.
-    Steps of fixed length do not have this problem.
+    Steps of fixed length do not have this problem, and a wrong model another one.
 
     **Returns:** the problem with the final tolerances and its minimum; also in `notes`.
     """
     problem, runs, minimum, notes = fitted.problem, fitted.runs, fitted.minimum, [*fitted.notes]
-    if problem.simulation.dt is not None:
+    if problem.simulation.dt is not None or runs.contradict(minimum.last.residuals):
         return fitted
     for _ in range(_ROUNDS):
         distance = minimum.distance_to_optimum(noise_floor(problem, runs), np)

@@ -107,10 +107,11 @@ _SIGNIFICANT = 0.01
 _STRONG, _PAIRS = 0.9, 5
 
 
-def as_document(fit: Fit, table: "IntervalTable", changes: Changes | None = None) -> list[Block]:
+def as_document(
+    fit: Fit, table: "IntervalTable", changes: Changes | None = None, causes: bool = True
+) -> list[Block]:
     """Return the report; the verdict on the intervals is the first line."""
-    verdict, *warnings = head(fit)
-    parts: list[Block] = [verdict, Heading("Identification", 1), *warnings, search_text(fit)]
+    parts: list[Block] = [*head(fit, causes), Heading("Identification", 1), search_text(fit)]
     parts += [estimates_table(fit, table), Paragraph(noise_text(fit))]
     for title, blocks in sections(fit, table).items():
         parts += [Heading(title), *blocks]
@@ -122,10 +123,16 @@ def as_document(fit: Fit, table: "IntervalTable", changes: Changes | None = None
     return [*parts, Heading("Origin"), Bullets([f"{name}: {value}." for name, value in origin])]
 
 
-def head(fit: Fit) -> list[Block]:
+def head(fit: Fit, causes: bool = True) -> list[Block]:
     """Return the verdict on the intervals, and all reasons not to trust the estimates."""
     kind = {"yes": "verdict", "with caution": "caution", "no": "failed"}[fit.verdict.use]
     parts: list[Block] = [Paragraph(str(fit.verdict), kind)]
+    if causes and fit.verdict.is_warning and fit.causes:
+        listed = "; ".join(
+            f"({n}) {cause.text}, which explains {100 * cause.explained:.0f} %"
+            for n, cause in enumerate(fit.causes, 1)
+        )
+        parts.append(Paragraph(f"What would explain the residuals: {listed}.", "warning"))
     if not fit.converged:
         text = f"This fit did not converge: {fit.result}. Its values are not estimates."
         parts.append(Paragraph(text, "failed"))

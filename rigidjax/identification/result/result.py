@@ -1,6 +1,7 @@
 """Results of an identification."""
 
 import dataclasses
+import functools
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from ..statistics.whiteness import Whiteness, assess_whiteness, successive_corre
 from .previous import Changes, changes_since
 
 if TYPE_CHECKING:
+    from ..diagnosis.diagnose import Cause
     from ..intervals.posterior import Posterior
     from ..intervals.profile import Profile
     from .side_by_side import IntervalTable
@@ -148,6 +150,18 @@ class Fit:
             supports.append("residuals are not larger than the given noise")
         supports.append("parts of the data agree")
         return make_verdict(findings, supports)
+
+    @functools.cached_property
+    def causes(self) -> "tuple[Cause, ...]":
+        """What would explain the residuals, at most three causes, the best first.
+
+        Friction, loads, gains, delays, gravity and geometry that the model lacks, and errors of
+        sensors and data are each added to the fit. A report has them below a verdict that warns.
+        They take some seconds, and are empty for prediction errors and robust losses.
+        """
+        from ..diagnosis.diagnose import find_causes
+
+        return find_causes(self.optimum, self.noise_is_known)
 
     @property
     def covariance(self) -> np.ndarray:
@@ -275,13 +289,15 @@ class Fit:
         force: bool = False,
         previous: str | os.PathLike[str] | None = None,
         intervals: "IntervalTable | None" = None,
+        causes: bool = True,
     ) -> str:
         """Return the fit as Markdown; write it to `path` if given, in the format of its ending.
 
         **Arguments:** `path`, ending in `.md`, `.txt`, `.json` with all numbers, or `.csv` with the
         table of the estimates; `force`, whether to replace an existing file; `previous`, an earlier
         report in JSON, whose estimates are compared; `intervals` of this fit by several methods,
-        from `rigidjax.identification.interval_table`, by default those of the fit alone.
+        from `rigidjax.identification.interval_table`, by default those of the fit alone; `causes`,
+        whether to search for `causes` of residuals if the verdict warns.
         **Errors:** `ValueError` for another ending, and for another `previous` file;
         `FileExistsError` without `force`; `OSError` for a path that cannot be read or written.
         """
@@ -295,7 +311,7 @@ class Fit:
         return write_report_file(
             path,
             force,
-            lambda: as_document(self, table, changes),
+            lambda: as_document(self, table, changes, causes),
             lambda: as_record(self) | more | {"intervals": table.to_record()},
             lambda: numbers_table(self),
         )

@@ -113,8 +113,8 @@ def _fit_beginning(
 
     **Arguments:** `scale`, the factor from the noise of the sensor to that of the samples.
     """
-    _, delay = run.sensors[k].on_time()
-    ts = np.asarray(run.ts) - (0.0 if delay is None else float(delay)) - float(run.ts[0])
+    _, clock = run.sensors[k].on_time()
+    ts = np.asarray(run.ts if clock is None else clock(run.ts)) - float(run.ts[0])
     rows = np.flatnonzero(np.asarray(run.mask[k]).all(axis=1))
     ts, samples = ts[rows], samples[rows]
     if len(rows) < 3:

@@ -47,13 +47,12 @@ def first_samples(runs: Runs, k: int) -> list[FirstSample]:
     of the sensor.
     """
     sensor = runs.sensors[k]
-    _, delay = sensor.on_time()
-    delay = 0.0 if delay is None else float(delay)
+    _, clock = sensor.on_time()
     samples = []
     for b, length in enumerate(runs.lengths):
         ts = np.asarray(runs.ts[b][:length], float)
         values, weights = (np.asarray(x[k][b][:length]) for x in (runs.values, runs.weights))
-        times = ts - delay - ts[0]
+        times = (ts if clock is None else np.asarray(clock(ts))) - ts[0]
         samples.append(_first_sample(sensor, times, values, weights, runs.has_noise[k]))
     return samples
 

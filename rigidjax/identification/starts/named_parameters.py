@@ -54,7 +54,7 @@ _UNITS: Mapping[type, Mapping[str, Any]] = {
         "time_constant": "s", "filter_time": "s", "tracking_time": "s",
         "natural_frequency": "rad/s",
     },
-    AbstractSensor: {"point": "m", "misalignment": "rad", "delay": "s"},
+    AbstractSensor: {"point": "m", "misalignment": "rad", "delay": "s", "skew": "ppm"},
 }  # fmt: skip
 _POSITIVE = {"mass", "resistance", "inductance", "natural_frequency", "time_constant", "velocity"}
 _NOT_NEGATIVE = {

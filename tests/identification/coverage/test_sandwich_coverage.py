@@ -5,10 +5,10 @@ The linearisation at the truth has residuals and estimates of any errors without
 
 import functools
 
+import _studies as studies
 import numpy as np
 import pytest
 import scipy.signal
-from identification.coverage import studies
 
 import rigidjax as rj
 from rigidjax.identification.statistics.covariance import Spectrum

@@ -1,8 +1,8 @@
 """First lines of reports: a right model is not doubted, one that lacks a drag is."""
 
+import _studies as studies
 import numpy as np
 import pytest
-from identification.coverage import studies
 
 import rigidjax as rj
 

@@ -124,7 +124,7 @@ def double_pendulum(drag: float = 0.0, count: int = 401) -> Study:
     )
 
 
-def _torque(t, R, omega):
+def torque(t, R, omega):
     """Return a known moment about all axes, body components, N m."""
     return jnp.stack([jnp.sin(t), 0.7 * jnp.cos(1.7 * t), 0.5 * jnp.sin(0.6 * t + 1.0)])
 
@@ -140,7 +140,7 @@ _FREE = (
 def free_body(count: int = 201) -> Study:
     """Return a body under a known moment with a gyroscope of 10 mrad/s, `count` samples in 4 s."""
     return Study(
-        rj.NullSpace(rj.FixedPointBody(_INERTIA, moment=_torque)),
+        rj.NullSpace(rj.FixedPointBody(_INERTIA, moment=torque)),
         rj.State(angular_velocity=(0.4, -0.6, 0.5)),
         np.linspace(0.0, 4.0, count),
         {rj.Gyroscope(): 0.01},

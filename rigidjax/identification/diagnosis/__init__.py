@@ -1,0 +1,1 @@
+"""Causes of residuals that a model does not explain."""
