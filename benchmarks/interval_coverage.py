@@ -62,7 +62,7 @@ ERRORS: dict[str, tuple[Callable[..., np.ndarray], dict[str, Any]]] = {
 KINDS = (*ERRORS, "quantised", "active bound", "process")
 
 
-def _quantised(study: Study, exact: Any, rng: Any) -> rj.Measurements:
+def _quantise(study: Study, exact: Any, rng: Any) -> rj.Measurements:
     """Return readings in steps, whose places are random; an error of its own moves them."""
     values = {}
     for sensor, x in exact.items():
@@ -103,15 +103,15 @@ def _disturbed_readings(name: str, study: Study, count: int) -> tuple[np.ndarray
         torques, *own = jax.random.split(key, 1 + len(study.noise))
         errors = size * jax.random.normal(torques, (len(ts), len(joints) or 3))
 
-        def held(values):
+        def hold(values):
             return rj.Signal(ts, values, "hold", extrapolation="constant")
 
         system = study.model.system
         if joints:
-            motors = [rj.Motor(j, held(errors[:, k])) for k, j in enumerate(joints)]
+            motors = [rj.Motor(j, hold(errors[:, k])) for k, j in enumerate(joints)]
             model = rj.NullSpace(rj.System(system, motors))
         else:
-            model = rj.NullSpace(rj.FixedPointBody(system.inertia, moment=_Noisy(held(errors))))
+            model = rj.NullSpace(rj.FixedPointBody(system.inertia, moment=_Noisy(hold(errors))))
         step = {"solver": diffrax.Dopri5(), "dt": study.ts[1]}
         run = rj.simulate(model, study.state0, ts[-1], ts=ts, **step)
         found = []
@@ -154,7 +154,7 @@ def find_covered(kind: str, name: str, count: int) -> tuple[np.ndarray, Any]:
 
         def measure():
             if kind == "quantised":
-                return _quantised(study, exact, rng)
+                return _quantise(study, exact, rng)
             return study.measure(exact, lambda sensor, shape: errors(shape, rng))
 
         data = [measure() for _ in range(count)]
@@ -185,7 +185,7 @@ def main() -> None:
         for name in ("free body",) if smoke else STUDIES:
             rows.append(measure(kind, name, 4 if smoke else 1000))
             print(rows[-1], flush=True)
-    common.write("interval_coverage", rows, smoke)
+        common.write("interval_coverage", rows, smoke)  # All take hours; these are kept.
 
 
 if __name__ == "__main__":

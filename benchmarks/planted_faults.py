@@ -34,13 +34,13 @@ class Fault(NamedTuple):
     readings: Callable[[np.ndarray, Readings], Readings] = lambda ts, readings: readings
 
 
-def _replaced(**values: Any) -> Callable[[Any], Any]:
+def _replace(**values: Any) -> Callable[[Any], Any]:
     """Return a change of named arrays of a model; `__` stands for a point, `_` for a space."""
     names = {name.replace("__", ".").replace("_", " "): value for name, value in values.items()}
     return lambda model: model.replace(**names)
 
 
-def _added(make_part: Callable[[], Any]) -> Callable[[Any], Any]:
+def _add(make_part: Callable[[], Any]) -> Callable[[Any], Any]:
     return lambda model: rj.NullSpace(rj.System(model.system, make_part()))
 
 
@@ -57,14 +57,14 @@ def _of_all(change: Callable[[np.ndarray, np.ndarray], Any]) -> Any:
     return lambda ts, readings: {s: change(ts, x) for s, x in readings.items()}
 
 
-def _resampled(ts: np.ndarray, x: np.ndarray, times: np.ndarray) -> np.ndarray:
+def _resample(ts: np.ndarray, x: np.ndarray, times: np.ndarray) -> np.ndarray:
     from scipy.interpolate import make_interp_spline
 
     return make_interp_spline(ts, x, 5)(times)
 
 
 def _late(delay: float, skew: float = 0.0) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    return lambda ts, x: _resampled(ts, x, ts - delay - 1e-6 * skew * ts)
+    return lambda ts, x: _resample(ts, x, ts - delay - 1e-6 * skew * ts)
 
 
 def _play(width: float) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
@@ -80,7 +80,7 @@ def _play(width: float) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     return follow
 
 
-def _exchanged(ts: np.ndarray, readings: Readings) -> Readings:
+def _exchange(ts: np.ndarray, readings: Readings) -> Readings:
     first, second = readings
     return {first: readings[second], second: readings[first]}
 
@@ -126,14 +126,14 @@ def _moment(**fault: Any) -> Callable[[Any], Any]:
     )
 
 
-def _spun(change: Any) -> Callable[[rj.State], rj.State]:
+def _spin(change: Any) -> Callable[[rj.State], rj.State]:
     """Return a change of the angular velocities of a start, rad/s."""
     return lambda state: eqx.tree_at(
         lambda s: s.angular_velocity, state, state.angular_velocity + jnp.asarray(change)
     )
 
 
-def _turned(angle: float) -> Any:
+def _turn(angle: float) -> Any:
     c, s = np.cos(angle), np.sin(angle)
     return _of_sensor(0, lambda ts, x: x @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]))
 
@@ -148,7 +148,7 @@ FAULTS = (
     Fault(_B, "clock 20,000 ppm", ("clock",), readings=_of_all(_late(0.0, 2e4))),
     Fault(_B, "bias", ("bias",), readings=_of_all(lambda t, x: x + np.array([0.0, 0.03, 0.0]))),
     Fault(_B, "scale", ("scale",), readings=_of_all(lambda t, x: x * [1.0, 1.0, 1.05])),
-    Fault(_B, "mounting", ("turned",), readings=_turned(0.05)),
+    Fault(_B, "mounting", ("turned",), readings=_turn(0.05)),
     Fault(
         _B, "drift", ("drift",),
         readings=_of_all(lambda t, x: x + np.outer(0.02 * t, [1, 0, 1])),
@@ -156,9 +156,9 @@ FAULTS = (
     Fault(_B, "constant moment", ("constant moment",), _moment(offset=(0.0, 0.05, 0.0))),
     Fault(_B, "viscous drag", ("viscous drag",), _moment(drag=0.05)),
     Fault(_B, "gain of a moment", ("gain",), _moment(gain=(1.0, 0.9, 1.0))),
-    Fault(_B, "start", ("starts elsewhere",), start=_spun([[0.05, 0.0, -0.05]])),
+    Fault(_B, "start", ("starts elsewhere",), start=_spin([[0.05, 0.0, -0.05]])),
     Fault(_P, "sign of an encoder", ("opposite sign",), readings=_of_sensor(1, lambda t, x: -x)),
-    Fault(_P, "exchanged encoders", ("exchanged",), readings=_exchanged),
+    Fault(_P, "exchanged encoders", ("exchanged",), readings=_exchange),
     Fault(_P, "degrees", ("degrees",), readings=_of_sensor(0, lambda t, x: np.rad2deg(x))),
     Fault(_P, "delay of all 10 ms", ("late",), readings=_of_all(_late(0.01))),
     Fault(_P, "delay of one 10 ms", ("elbow is late",), readings=_of_sensor(1, _late(0.01))),
@@ -169,33 +169,33 @@ FAULTS = (
     Fault(_P, "slip", ("jumps",), readings=_of_sensor(0, lambda t, x: x + 0.04 * (t > 2.2))),
     Fault(
         _P, "Coulomb friction", ("Coulomb",),
-        _added(lambda: rj.Motor("elbow", lambda t, q, rate: -0.04 * jnp.tanh(rate / 0.02))),
+        _add(lambda: rj.Motor("elbow", lambda t, q, rate: -0.04 * jnp.tanh(rate / 0.02))),
     ),
     Fault(
         _P, "quadratic drag", ("drag",),
-        _added(lambda: rj.Motor("elbow", lambda t, q, rate: -0.002 * rate * jnp.abs(rate))),
+        _add(lambda: rj.Motor("elbow", lambda t, q, rate: -0.002 * rate * jnp.abs(rate))),
     ),
-    Fault(_P, "constant load", ("constant load",), _added(lambda: rj.Motor("shoulder", 0.1))),
-    Fault(_P, "spring", ("spring",), _added(lambda: rj.TorsionSpring("elbow", 0.1))),
-    Fault(_P, "gravity", ("gravity",), _replaced(Gravity__vector=np.array([10.5, 0.0, 0.0]))),
-    Fault(_P, "tilt", ("gravity",), _replaced(Gravity__vector=np.array([9.80, 0.4, 0.0]))),
+    Fault(_P, "constant load", ("constant load",), _add(lambda: rj.Motor("shoulder", 0.1))),
+    Fault(_P, "spring", ("spring",), _add(lambda: rj.TorsionSpring("elbow", 0.1))),
+    Fault(_P, "gravity", ("gravity",), _replace(Gravity__vector=np.array([10.5, 0.0, 0.0]))),
+    Fault(_P, "tilt", ("gravity",), _replace(Gravity__vector=np.array([9.80, 0.4, 0.0]))),
     Fault(_P, "gain of a motor", ("motor on elbow has another gain",), _motor(1, gain=0.8)),
     Fault(_P, "sign of a motor", ("gain or sign",), _motor(0, gain=-1.0)),
     Fault(_P, "saturation", ("saturates",), _motor(0, limit=0.8)),
     Fault(_P, "late motor", ("motor on shoulder acts late",), _motor(0, delay=0.04)),
-    Fault(_P, "length", ("another point",), _replaced(elbow__point=np.array([0.52, 0.0, 0.0]))),
+    Fault(_P, "length", ("another point",), _replace(elbow__point=np.array([0.52, 0.0, 0.0]))),
     Fault(
         _P, "centre of mass", ("centre of mass of lower",),
-        _replaced(lower__position=np.array([0.65, 0.02, 0.0])),
+        _replace(lower__position=np.array([0.65, 0.02, 0.0])),
     ),
     Fault(_F, "sign of the encoder", ("opposite sign",), readings=_of_all(lambda t, x: -x)),
     Fault(_F, "delay 10 ms", ("late",), readings=_of_all(_late(0.01))),
     Fault(_F, "zero of the encoder", ("bias",), readings=_of_all(lambda t, x: x + 0.03)),
     Fault(
         _F, "Coulomb friction", ("Coulomb", "friction"),
-        _added(lambda: rj.Motor(_CRANK, lambda t, q, rate: -0.3 * jnp.tanh(rate / 0.02))),
+        _add(lambda: rj.Motor(_CRANK, lambda t, q, rate: -0.3 * jnp.tanh(rate / 0.02))),
     ),
-    Fault(_F, "gravity", ("gravity",), _replaced(Gravity__vector=np.array([0.0, -9.0, 0.0]))),
+    Fault(_F, "gravity", ("gravity",), _replace(Gravity__vector=np.array([0.0, -9.0, 0.0]))),
 )  # fmt: skip
 STUDIES = {_B: studies.free_body, _P: studies.double_pendulum, _F: studies.four_bar}
 

@@ -385,7 +385,6 @@ class _Writer:
                 joint2=constraint.by, polycoef=np.pad(values, (0, 5 - len(values))),
             )  # fmt: skip
 
-
     def add_tendons(self, parent: ElementTree.Element) -> None:
         """Add the tendons on joints."""
         for force in self.system.forces:

@@ -1,1 +1,5 @@
-"""Causes of residuals that a model does not explain."""
+"""Causes of residuals: what a model or its sensors may lack, added to a fit one by one.
+
+Start with `diagnose.py`.
+May import `identification/search`, `identification/starts` and lower layers.
+"""

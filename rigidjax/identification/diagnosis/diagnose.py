@@ -116,33 +116,33 @@ def _refit_data(optimum: Optimum) -> list[_Refit]:
         found = _refit(plain._replace(problem=new), columns, plain.points[0])
         refits.extend([] if found is None else [found])
 
-    def replaced(k: int, value: np.ndarray) -> list[np.ndarray]:
+    def replace(k: int, value: np.ndarray) -> list[np.ndarray]:
         return [value if i == k else v for i, v in enumerate(values)]
 
     for k, sensor in enumerate(runs.sensors):
         if sensor.value_shape not in ((), (len(sensor.channels),)):
             continue
-        refit(f"the {sensor.name} has the opposite sign", replaced(k, -values[k]), ones)
+        refit(f"the {sensor.name} has the opposite sign", replace(k, -values[k]), ones)
         unit = sensor.unit_in(problem.model)
         for other, factor in _FACTORS.get(unit, {}).items():
             factors = [factor if i == k else 1.0 for i in range(len(values))]
             text = f"the {sensor.name} is in {other}, not {unit}"
-            refit(text, replaced(k, values[k] * factor), factors)
+            refit(text, replace(k, values[k] * factor), factors)
         size = len(sensor.channels)
         for i in range(size if size > 1 else 0):
             flipped = values[k].copy()
             flipped[..., i] *= -1
             text = f"the channel {sensor.channels[i]} of the {sensor.name} has the opposite sign"
-            refit(text, replaced(k, flipped), ones)
+            refit(text, replace(k, flipped), ones)
             for j in range(i):
                 order = np.arange(size)
                 order[[i, j]] = j, i
                 names = f"{sensor.channels[j]} and {sensor.channels[i]}"
                 text = f"the channels {names} of the {sensor.name} are exchanged"
-                refit(text, replaced(k, values[k][..., order]), ones)
+                refit(text, replace(k, values[k][..., order]), ones)
         for j in range(k):
             if type(runs.sensors[j]) is type(sensor) and values[j].shape == values[k].shape:
-                swapped = replaced(k, values[j])
+                swapped = replace(k, values[j])
                 swapped[j] = values[k]
                 text = f"the {runs.sensors[j].name} and the {sensor.name} are exchanged"
                 refit(text, swapped, ones)
@@ -293,14 +293,14 @@ def _refit_suspects(optimum: Optimum, is_wrong: bool) -> list[_Refit]:
     basis = _orthonormal(flat[:, trial.fitted])
     rest = r.reshape(-1) - basis @ (basis.T @ r.reshape(-1))
 
-    def promised(c: _Columns) -> float:
+    def promise(c: _Columns) -> float:
         G = flat[:, c.own] if c.change is None else c.change(r).reshape(r.size, -1)
         Q = _orthonormal(G - basis @ (basis.T @ G), float(np.linalg.norm(G)))
         return float(np.sum((Q.T @ rest) ** 2)) - np.log(r.size) * Q.shape[1]
 
-    columns.sort(key=promised, reverse=True)
+    columns.sort(key=promise, reverse=True)
     best: dict[str, _Columns] = {}
-    for c in columns:  # Of all times at which a sensor may jump the best one.
+    for c in columns:  # The best time at which a sensor may jump.
         best.setdefault(c.suspect.text.split(" at t =")[0], c)
     refits = []
     for n, c in enumerate(best.values()):

@@ -1,4 +1,4 @@
-"""What a model or its sensors may lack: parameters that are zero in it, and their sentences."""
+"""Suspects of a fit: parameters, zero in a model, that it or its sensors may lack."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

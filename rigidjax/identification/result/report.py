@@ -132,7 +132,7 @@ def head(fit: Fit, causes: bool = True) -> list[Block]:
             f"({n}) {cause.text}, which explains {100 * cause.explained:.0f} %"
             for n, cause in enumerate(fit.causes, 1)
         )
-        parts.append(Paragraph(f"What would explain the residuals: {listed}.", "warning"))
+        parts.append(Paragraph(f"Possible causes of the residuals: {listed}.", "warning"))
     if not fit.converged:
         text = f"This fit did not converge: {fit.result}. Its values are not estimates."
         parts.append(Paragraph(text, "failed"))

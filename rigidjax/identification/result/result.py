@@ -153,7 +153,7 @@ class Fit:
 
     @functools.cached_property
     def causes(self) -> "tuple[Cause, ...]":
-        """What would explain the residuals, at most three causes, the best first.
+        """Possible causes of the residuals, at most three, the best first.
 
         Friction, loads, gains, delays, gravity and geometry that the model lacks, and errors of
         sensors and data are each added to the fit. A report has them below a verdict that warns.
