@@ -42,6 +42,8 @@ def test_density_and_gradient(fit, noise_is_known):
     for z in ([0.0, 0.0], [0.7, -1.2], [-0.5, 0.9]):
         z = jnp.asarray(z)
         value, gradient = evaluate(z, posterior)
+        plain = eqx.filter_jit(lambda z, posterior: posterior.without_derivatives(z))(z, posterior)
+        assert float(plain) == pytest.approx(float(value), abs=1e-8)
         for k in range(2):
             step = jnp.zeros(2).at[k].set(1e-4)
             ends = evaluate(z + step, posterior)[0] - evaluate(z - step, posterior)[0]
@@ -99,8 +101,10 @@ def test_invalid_arguments_raise(fit, monkeypatch):
         fit.posterior(key)
 
 
-def test_samples_against_integration_on_a_grid(fit):
+@pytest.mark.parametrize("least", [0.2, 2.0], ids=["proposals", "No-U-Turn"])
+def test_samples_against_integration_on_a_grid(fit, least, monkeypatch):
     pytest.importorskip("blackjax")
+    monkeypatch.setattr("rigidjax.identification.intervals.posterior._EFFECTIVE", least)
     posterior = fit.posterior(jax.random.key(3), samples=400, warmup=200)
     axes = np.linspace(2.0, 7.0, 81), np.linspace(0.0, 1.2, 81)
     grid = np.array([[log_density(k, d, True) for d in axes[1]] for k in axes[0]])
@@ -113,4 +117,5 @@ def test_samples_against_integration_on_a_grid(fit):
         error = std / np.sqrt(posterior.effective_samples[label])
         assert posterior.mean[label] == pytest.approx(mean, abs=4 * error)
         assert posterior.std[label] == pytest.approx(std, abs=4 * error)
+    assert (posterior.evaluations == 4 * 600) == (least < 1)
     assert np.all(posterior.samples[..., 1] > 0) and "4 chains of 400" in repr(posterior)

@@ -1,8 +1,8 @@
-"""Density of the posterior distribution, and samples of it by BlackJAX's No-U-Turn sampler."""
+"""Density of the posterior distribution, and samples of it by two samplers."""
 
 import dataclasses
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import equinox as eqx
 import jax
@@ -96,6 +96,21 @@ class LogPosterior(eqx.Module):
         prior = evaluation.prior.residuals + evaluation.prior_jacobian() @ change
         value = self._log_likelihood(residuals) - 0.5 * jnp.sum(prior**2) + self._log_volume(x)
         return jnp.where(okay & jnp.isfinite(value), value, -jnp.inf)
+
+    def without_derivatives(self, z: Float[Array, " U"]) -> Float[Array, ""]:
+        """Return the logarithm of the density from runs without tangents."""
+        x = self.origin + self.factor @ z
+        shared, per_run = self._split(self.chart.coordinates(x))
+
+        def evaluate_run(per_run, run):
+            leaves = self.problem.run_leaves(shared, per_run, run)
+            blocks = self.problem.parametrise(self.problem.experiment(leaves, run))
+            return *self.problem.residuals(leaves, run), *(block.prior()[0] for block in blocks)
+
+        residuals, okay, of_shared, of_runs = jax.vmap(evaluate_run)(per_run, self.problem.runs)
+        prior = jnp.sum(of_shared[0] ** 2) + jnp.sum(of_runs**2)
+        value = self._log_likelihood(residuals) - 0.5 * prior + self._log_volume(x)
+        return jnp.where(jnp.all(okay) & jnp.isfinite(value), value, -jnp.inf)
 
     def components(self, z: Float[Array, " U"]) -> Float[Array, " k"]:
         """Return all fitted components in physical units: shared ones, then run by run."""
@@ -212,6 +227,8 @@ def _start_inside(
 # Acceptance rate that the step size is adapted to, and the first step size, for coordinates of
 # unit variance.
 _TARGET, _STEP = 0.8, 0.7
+# Degrees of freedom of proposals, and part of the samples that are effective if they suit.
+_TAILS, _EFFECTIVE = 6.0, 0.2
 # Spread of the starts of the chains, in standard deviations.
 _SPREAD = 1.5
 # R-hat above which chains have not mixed, and effective samples below which quantiles are coarse.
@@ -352,19 +369,37 @@ def sample_posterior(
             )
     blackjax = import_optional("blackjax", "Posterior samples")
     posterior = make_log_posterior(optimum, variance)
+    proposed = _accept_proposals(posterior, key, samples, chains, warmup)
+    if proposed is not None:
+        values = np.asarray(_components(posterior, jnp.asarray(proposed[0])))
+        if np.asarray(blackjax.ess_bulk(values)).min() > _EFFECTIVE * values[..., 0].size:
+            return _make_posterior(optimum, values, proposed[1:], bounds)
     start_key, key = jax.random.split(key)
     starts = _SPREAD * jax.random.normal(start_key, (chains, posterior.origin.size))
     starts = starts.astype(posterior.origin.dtype)
     keys = jax.random.split(key, chains)
-    z, is_divergent, acceptance, steps = map(
-        np.asarray, _run_chains(posterior, starts, keys, samples, warmup)
-    )
+    z, *counts = map(np.asarray, _run_chains(posterior, starts, keys, samples, warmup))
     values = np.asarray(_components(posterior, jnp.asarray(z)))
     if not np.isfinite(values).all() or not np.all(np.std(values, axis=1) > 0):
         raise RuntimeError(
             "`Fit.posterior`: a chain did not move from its start, where a simulation fails. Fit "
             "first with tighter tolerances, or sample with another `key`."
         )
+    return _make_posterior(optimum, values, counts, bounds)
+
+
+def _make_posterior(
+    optimum: Optimum,
+    values: Float[np.ndarray, "chains samples k"],
+    counts: Sequence[np.ndarray],
+    bounds: Mapping[str, tuple[float, bool]],
+) -> Posterior:
+    """Return samples with their diagnostics.
+
+    **Arguments:** `counts`, of divergences, acceptance rates and evaluations.
+    """
+    blackjax = import_optional("blackjax", "Posterior samples")
+    is_divergent, acceptance, steps = counts
     table = optimum.table.subset(optimum.table.fitted_indices)
     r_hat = np.asarray(blackjax.rhat(values))
     effective = np.asarray(blackjax.ess_bulk(values))
@@ -379,6 +414,45 @@ def sample_posterior(
         evaluations=int(steps.sum()),
         bounds=bounds,
     )
+
+
+def _accept_proposals(
+    posterior: LogPosterior, key: PRNGKeyArray, samples: int, chains: int, warmup: int
+) -> tuple[np.ndarray, ...] | None:
+    """Return whitened samples (chains, samples, U), divergences, acceptance and evaluations of
+    independent Metropolis chains; `None` for prediction errors.
+
+    Proposals are drawn from Student's distribution with the covariance of the Laplace
+    approximation, so that all densities are one batch. Where the posterior is not close to it, few
+    are accepted.
+
+    **Source:** Tierney, Ann. Statist. 22 (1994) 1701, Section 2.3.3.
+    """
+    if posterior.problem.predictor is not None:
+        return None
+    size, dtype = posterior.origin.size, posterior.origin.dtype
+    normal_key, scale_key, accept_key = jax.random.split(key, 3)
+    shape = chains, warmup + samples
+    scale = 2 * jax.random.gamma(scale_key, _TAILS / 2, shape, dtype) / _TAILS
+    z = jax.random.normal(normal_key, (*shape, size), dtype) / jnp.sqrt(scale)[..., None]
+    own = -0.5 * (_TAILS + size) * jnp.log1p(jnp.sum(z**2, axis=-1) / _TAILS)
+    weights = np.asarray(_log_densities(posterior, z.reshape(-1, size)).reshape(shape) - own)
+    bars = np.log(np.asarray(jax.random.uniform(accept_key, shape, dtype)))
+    index, rows = np.zeros(shape, int), np.arange(chains)
+    for k in range(1, shape[1]):
+        last = index[:, k - 1]
+        with np.errstate(invalid="ignore"):
+            is_accepted = ~(weights[:, k] - weights[rows, last] <= bars[:, k])
+        is_accepted &= np.isfinite(weights[:, k])
+        index[:, k] = np.where(is_accepted, k, last)
+    kept = index[:, warmup:]
+    acceptance = np.mean(np.diff(index, axis=1) > 0, axis=1)
+    return np.asarray(z)[rows[:, None], kept], np.zeros(1), acceptance, np.array([weights.size])
+
+
+@persistent_jit
+def _log_densities(posterior: LogPosterior, z: Float[Array, "M U"]) -> Float[Array, " M"]:
+    return jax.vmap(posterior.without_derivatives)(z)
 
 
 @persistent_jit

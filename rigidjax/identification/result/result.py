@@ -393,10 +393,11 @@ class Fit:
     def posterior(
         self, key: PRNGKeyArray, samples: int = 1000, chains: int = 4, warmup: int = 300
     ) -> "Posterior":
-        r"""Sample the posterior distribution of the parameters by the No-U-Turn sampler.
+        r"""Sample the posterior distribution of the parameters.
 
-        Gradients are exact and come from the Jacobian of the residuals. All chains run at once,
-        in coordinates in which the Laplace approximation is a standard normal distribution.
+        Where it is close to its Laplace approximation, chains accept or reject independent draws
+        around the estimate, whose runs are one batch. Otherwise the No-U-Turn sampler runs all
+        chains at once, with exact gradients from the Jacobian of the residuals.
         Parameters without a prior have a flat one in physical units, within their bounds. Noise
         that was estimated is integrated out with the prior $1/\sigma$.
 
