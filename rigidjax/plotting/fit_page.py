@@ -9,6 +9,7 @@ import numpy as np
 
 from ..identification import Fit, IntervalTable, Measurements, interval_table
 from ..identification.result.report import (
+    advice,
     data_hash,
     estimates_table,
     head,
@@ -63,8 +64,12 @@ def write_fit_page(
         Heading("Estimates"),
         estimates_table(fit, table),
         Paragraph(f"{noise_text(fit)} Intervals: {table.reason}.", "note"),
+        *advice(fit),
         embed_figure(overview, f"Fit over data of the run {fit.run_names[0]}"),
-        Paragraph("Points: measured; lines: predicted by the fitted model.", "note"),
+        Paragraph(
+            "Points: measured; lines: predicted. Quantiles of normal residuals are on the line.",
+            "note",
+        ),
     ]
     if motion is not None:
         parts += [Heading(f"Run {fit.run_names[0]} in motion"), embed_motion(motion)]

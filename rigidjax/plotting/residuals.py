@@ -44,7 +44,8 @@ def plot_predictions(
 def plot_overview(
     fit: Fit, measurements: Sequence[Measurements], predictions: Sequence[Mapping[str, np.ndarray]]
 ) -> "Figure":
-    """Plot measured and predicted values of the first channels of all sensors in the first run.
+    """Plot measured and predicted values of the first channels of all sensors in the first run, and
+    the quantiles of all residuals over those of the normal distribution.
 
     **Arguments:** as of `plot_predictions`.
     **Returns:** a matplotlib `Figure`; see `save_figure`.
@@ -58,13 +59,29 @@ def plot_overview(
         ]
     panels = panels[:_OVERVIEW]
     with style():
-        figure, axes = panel_grid(len(panels), 2, 4.4, 1.8)
-        for k, (ax, (sensor, label, dots, line)) in enumerate(zip(axes, panels, strict=True)):
+        figure, axes = panel_grid(len(panels) + 1, 2, 4.4, 1.8)
+        _draw_quantiles(axes[-1], fit)
+        for k, (ax, (sensor, label, dots, line)) in enumerate(zip(axes[:-1], panels, strict=True)):
             _draw_channel(ax, np.asarray(run.ts), dots, np.asarray(run.ts), line, k % len(AXES))
             ax.set_title(sensor.name if label == sensor.name else f"{sensor.name}, {label}")
             ax.set_ylabel(_unit_text(fit, sensor))
             ax.set_xlabel("time (s)")
     return figure
+
+
+def _draw_quantiles(ax: "Axes", fit: Fit) -> None:
+    """Draw sorted residuals of each sensor, in units of the noise, over normal quantiles."""
+    from scipy import special  # It takes long to import.
+
+    for c, sensor in enumerate(fit.sensors):
+        r = np.concatenate([run[sensor.name].reshape(-1) for run in fit.innovations]) / fit.noise
+        r = np.sort(r[np.isfinite(r)])
+        normal = special.ndtri((np.arange(len(r)) + 0.5) / len(r))
+        ax.plot(normal, r, ".", color=_color(c), ms=2.5, mew=0, label=sensor.name)
+    ax.axline((0.0, 0.0), slope=1.0, color=GREY, lw=0.7)
+    ax.set_title("quantiles of residuals / noise")
+    ax.set_xlabel("normal quantile")
+    ax.legend()
 
 
 def draw_run(

@@ -25,6 +25,7 @@ from ...io.document import (
 from ..data.measurements import Runs
 from ..statistics.estimate_covariance import METHODS
 from ..statistics.verdict import METHOD_NAMES
+from .advice import next_experiment, principal_axes_texts
 from .previous import Changes
 from .result import LEVEL, Fit
 
@@ -112,7 +113,7 @@ def as_document(
 ) -> list[Block]:
     """Return the report; the verdict on the intervals is the first line."""
     parts: list[Block] = [*head(fit, causes), Heading("Identification", 1), search_text(fit)]
-    parts += [estimates_table(fit, table), Paragraph(noise_text(fit))]
+    parts += [estimates_table(fit, table), Paragraph(noise_text(fit)), *advice(fit)]
     for title, blocks in sections(fit, table).items():
         parts += [Heading(title), *blocks]
     if changes is not None:
@@ -148,6 +149,11 @@ def search_text(fit: Fit) -> Paragraph:
         "from the optimum.",
         "note",
     )
+
+
+def advice(fit: Fit) -> list[Block]:
+    """Return principal axes of inertias, and the next experiment that would help."""
+    return [Paragraph(text) for text in (*principal_axes_texts(fit), next_experiment(fit)) if text]
 
 
 def estimates_table(fit: Fit, table: "IntervalTable") -> Table:
