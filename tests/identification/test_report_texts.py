@@ -8,7 +8,7 @@ import pytest
 
 import rigidjax as rj
 from rigidjax.identification import InertiaTensor
-from rigidjax.identification.result.advice import next_experiment, principal_axes_texts
+from rigidjax.identification.result.report import next_experiment, principal_axes_texts
 
 
 @pytest.fixture(scope="module")
