@@ -22,7 +22,9 @@ from .suspects import Suspect, extend, sensor_suspects
 # Number of suspects that are refitted, of steps of a refit, and relative decrease at its end.
 _REFITTED, _STEPS, _ENOUGH = 6, 10, 1e-3
 # Part of the sum of squares that the best cause must remove, and part of that for the others.
-_LEAST, _BEHIND = 0.2, 0.5
+_LEAST, _BEHIND = 0.05, 0.5
+# Reduction of the sum of squares that hundreds of wrong suspects hardly reach, in units of noise.
+_SURE = 15.0
 # Part of the sum of squares that is left if another sign, unit or order of the data is right.
 _NEARLY_ALL = 1e-2
 # Change of the residuals by a unit of a component that has no effect, relative.
@@ -73,7 +75,7 @@ def find_causes(optimum: Optimum, noise_is_known: bool) -> tuple[Cause, ...]:
     scale, delay, clock, mounting, jump, play), and if residuals are large other signs, units and
     exchanges. Suspects are ranked by the sum of squares after a refit with a penalty of log(N) for
     each number (Schwarz's criterion). None is returned for prediction errors and robust losses, and
-    if the best suspect removes less than a fifth of the sum of squares.
+    if the best suspect removes less than a twentieth of the sum of squares or what is by chance.
     """
     problem, runs = optimum.problem, optimum.runs
     if problem.predictor is not None or not isinstance(optimum.search.loss, Squares):
@@ -85,10 +87,10 @@ def find_causes(optimum: Optimum, noise_is_known: bool) -> tuple[Cause, ...]:
     if not any(refit.cost < _NEARLY_ALL * cost for refit in refits):
         refits += _refit_suspects(optimum, is_wrong)
     least = min((refit.cost for refit in refits), default=np.inf)
-    if least > (1 - _LEAST) * cost:
-        return ()
     scale = max(least / runs.num_samples, 1.0 if noise_is_known else 1e-300)
     penalty = scale * np.log(runs.num_samples)
+    if cost - least < max(_LEAST * cost, _SURE * scale + penalty):
+        return ()
     refits.sort(key=lambda refit: refit.cost + penalty * len(refit.values))
     parts = [(cost - refit.cost) / (cost - least) for refit in refits]
     return tuple(
@@ -307,7 +309,7 @@ def _refit_suspects(optimum: Optimum, is_wrong: bool) -> list[_Refit]:
         starts = [0.0] if n < _REFITTED else []
         starts += c.suspect.starts if is_wrong else []
         found = [_refit(trial, c, point, start) for start in starts]
-        found = [refit for refit in found if refit is not None]
+        found = [refit for refit in found if refit is not None and c.suspect.admits(refit.values)]
         if found:
             refits.append(min(found, key=lambda refit: refit.cost))
     return refits

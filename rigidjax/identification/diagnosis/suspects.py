@@ -41,6 +41,11 @@ class Suspect(NamedTuple):
     unit: str = ""
     starts: tuple[float, ...] = ()
 
+    def admits(self, values: Float[np.ndarray, " m"]) -> bool:
+        """Return whether values are possible: friction, drag and play are not negative."""
+        is_positive = any(word in self.text for word in ("has Coulomb", "quadratic", "play"))
+        return not is_positive or float(np.sum(values)) >= 0
+
 
 # Terms of the trial law of a joint, in the order of its coefficients.
 _OF_JOINT = (
@@ -179,10 +184,11 @@ def _extend_system(model: AbstractFormulation) -> tuple[AbstractFormulation, lis
             continue
         motors = tuple(f for f in system.forces if type(f) is Motor and f.joint == name)
         label = f"trial effort of {name}"
+        has = "has another" if getattr(joint, "friction", None) is not None else "has"
         length, effort = ("m", "N") if joint.num_translations else ("rad", "N m")
         suspects = [
             Suspect(
-                text.replace("{name}", name),
+                text.replace("{name}", name).replace("has Coulomb", f"{has} Coulomb"),
                 (f"{label}[{k}]",),
                 unit.format(effort=effort, length=length),
                 starts,

@@ -222,8 +222,8 @@ def next_experiment(fit: Fit) -> str:
     best = sorted(choices, key=lambda name: choices[name])[:3]
     listed = ", ".join(f"by {100 * (1 - choices[name] / now):.0f} % with {name}" for name in best)
     return (
-        f"Least known is {fit.labels[weakest]}, to {100 * parts_of_size[weakest]:.2g} %. Its standard deviation would be "
-        f"smaller {listed}."
+        f"Least known is {fit.labels[weakest]}, to {100 * parts_of_size[weakest]:.2g} %. Its "
+        f"standard deviation would be smaller {listed}."
     )
 
 
