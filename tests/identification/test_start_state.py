@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import systems
 
 import rigidjax as rj
 from rigidjax.identification import Measurements, Parameter, identify, start_state
@@ -26,6 +27,16 @@ def test_unclosable_loop_fails(four_bar):
     )(jnp.array([2.0]))
     assert not okay
     np.testing.assert_array_equal(far.position, state.position)
+
+
+def test_start_of_a_model_with_states_of_actuators():
+    """The currents of a motor are no part of the start; it may still be changed."""
+    arm = systems.case("arm with actuators")
+    model, change = rj.Relative(arm.system), selection((0,), 2)
+    moved, okay = retract(model, arm.state, jnp.zeros(()), change, jnp.array([0.1]), jnp.zeros(1))
+    expected = rj.jointed_state(arm.system, {"hinge of upper": 1.1, "hinge of lower": -0.4})
+    assert okay
+    np.testing.assert_allclose(moved.position, expected.position, atol=1e-7)
 
 
 @pytest.mark.parametrize(
