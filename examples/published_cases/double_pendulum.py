@@ -1,4 +1,4 @@
-"""The driven double pendulum: regression of the torques, and predictions of another recording.
+"""The driven double pendulum: regression of the torques, fits of the motion, and predictions.
 
 `python examples/published_cases/double_pendulum.py` prints the values of docs/published_cases.md.
 
@@ -144,8 +144,79 @@ def motion_errors(models, length):
     return {name: np.sqrt(np.mean(error**2, axis=(0, 1))) for name, error in errors.items()}
 
 
+def pendulum_with_friction(values, rotor=0.003):
+    """Return the pendulum with smooth dry friction, the elbow's rotor and late torques."""
+    base, (*_, b1, b2, cf1, cf2) = pendulum(values), values
+    joints = [
+        eqx.tree_at(
+            lambda j: (j.friction, j.armature), joint,
+            (rj.Friction(np.pi / 2 * cf, b, velocity=0.05), armature), is_leaf=lambda x: x is None,
+        )
+        for joint, b, cf, armature in zip(
+            base.joints, (b1, b2), (cf1, cf2), (None, jnp.array([rotor])), strict=True
+        )
+    ]  # fmt: skip
+    torques = [rj.Signal([-1.0, 2.0], [0.0, 0.0], name=f"torque {j}", delay=0.0) for j in JOINTS]
+    motors = [rj.Motor(*pair) for pair in zip(JOINTS, torques, strict=True)]
+    return rj.System(base.bodies, joints, rj.Gravity((0, 0, -9.81)), motors)
+
+
+def pieces(name, system, length=0.5, margin=50):
+    """Return runs of this length, s, with torques beyond their ends, and measured start states."""
+    ts, q, tau = recording(name)
+    smooth = ident.lowpass(ts, q, 20.0)
+    rates = ident.differentiate(ts, smooth, window=0.025)
+    count, runs, states = round(length / ts[1]), [], []
+    for row in range(0, len(ts) - count - 1, count):
+        kept = slice(row, row + count + 1)
+        wide = slice(max(row - margin, 0), row + count + 1 + margin)
+        values = {rj.JointCoordinate(j): q[kept, k] for k, j in enumerate(JOINTS)}
+        inputs = {f"torque {j}": (ts[wide] - ts[row], tau[wide, k]) for k, j in enumerate(JOINTS)}
+        label = f"{ts[row]:.1f}"
+        runs.append(rj.Measurements(ts[kept] - ts[row], values, inputs=inputs, name=label))
+        start = rj.joint_states(system, smooth[[row]], rates[[row]])
+        states.append(jax.tree.map(lambda leaf: leaf[0], start))
+    return runs, states
+
+
+def fit_motion(runs, states, system):
+    """Fit the predictions one sample ahead of all runs; noise of torques and angles is estimated.
+
+    Starts are fitted, and how late the torques are.
+    """
+    z = ident.Unconstrained(which=(2,))
+    parameters = [rj.Parameter(f"{body}.position", transform=z) for body in ("upper", "fore")]
+    moment = ident.Positive(which=(1,))
+    parameters += [rj.Parameter(f"{body}.inertia", transform=moment) for body in ("upper", "fore")]
+    fields = [f"{j}.friction.{field}" for j in JOINTS for field in ("coulomb", "viscous")]
+    fields += [f"Motor {j}.torque.delay" for j in JOINTS]
+    parameters += [rj.Parameter(field) for field in [*fields, "elbow.armature"]]
+    return rj.identify(
+        rj.Relative(system), runs, [*parameters, ident.start_state(system)], state0=states,
+        method="prediction-error", process_noise=dict.fromkeys(JOINTS), throw=False,
+    )  # fmt: skip
+
+
+def print_fits_of_motion():
+    """Print the fits of both halves of the recording, and how much they differ."""
+    system = pendulum_with_friction(published_values("model_1.0"))
+    runs, states = pieces("C1_154220", system)
+    middle, found = len(runs) // 2, []
+    for part in (slice(middle), slice(middle, None)):
+        fit = fit_motion(runs[part], states[part], system)
+        labels = [label for label in fit.labels if "change" not in label]
+        found.append(np.array([(fit.estimates[x], fit.std[x]) for x in labels]))
+        print(f"{fit.verdict}\n  noise of the torques, N m/sqrt(Hz): {fit.process_noise}")
+        for label, (value, std) in zip(labels, found[-1], strict=True):
+            print(f"  {label} {value:.5f} +- {std:.5f}")
+    (first, s1), (second, s2) = (x.T for x in found)
+    z = (first - second) / np.hypot(s1, s2)
+    print(f"halves differ by {np.sqrt(np.mean(z**2)):.2f} standard deviations (rms)")
+
+
 def main():
-    """Print estimates by cutoff, and errors of predicted motions."""
+    """Print estimates by cutoff, fits of the motion, and errors of predicted motions."""
+    print_fits_of_motion()
     models = {}
     for cutoff in (5.0, 10.0, 20.0):
         linear = ident.regress(joint_data(link_frames(), "C1_154220", cutoff))
