@@ -144,7 +144,7 @@ def pytest_terminal_summary(terminalreporter):
 # goes back to the system only when asked, and what cannot be freed is no reason to clear again:
 # else every module would, at three seconds each.
 _MANY_MAPS = 40_000
-_MANY_BYTES, _MORE_BYTES = 5e9, 1.5e9
+_MANY_BYTES, _MOST_BYTES, _MORE_BYTES = 5e9, 8e9, 1.5e9
 _MAPS = pathlib.Path("/proc/self/maps")
 _PAGES = pathlib.Path("/proc/self/statm")
 _LIBC = ctypes.CDLL(None)
@@ -158,15 +158,25 @@ def _resident() -> int:
 @pytest.fixture(autouse=True, scope="module")
 def _bounded_memory():
     yield
-    if not _MAPS.exists():
-        return
-    full = _resident() > max(_MANY_BYTES, _left[0] + _MORE_BYTES)
-    if full or _MAPS.read_bytes().count(b"\n") > _MANY_MAPS:
-        jax.clear_caches()
-        gc.collect()
-        if hasattr(_LIBC, "malloc_trim"):
-            _LIBC.malloc_trim(0)
-        _left[0] = _resident()
+    if _MAPS.exists():
+        full = _resident() > max(_MANY_BYTES, _left[0] + _MORE_BYTES)
+        if full or _MAPS.read_bytes().count(b"\n") > _MANY_MAPS:
+            _clear_memory()
+
+
+@pytest.fixture(autouse=True)
+def _bounded_memory_within_a_module():
+    yield
+    if _MAPS.exists() and _resident() > max(_MOST_BYTES, _left[0] + _MORE_BYTES):
+        _clear_memory()
+
+
+def _clear_memory():
+    jax.clear_caches()
+    gc.collect()
+    if hasattr(_LIBC, "malloc_trim"):
+        _LIBC.malloc_trim(0)
+    _left[0] = _resident()
 
 
 def pytest_sessionfinish():
