@@ -178,6 +178,8 @@ def _extend_system(model: AbstractFormulation) -> tuple[AbstractFormulation, lis
     system = model.system
     assert isinstance(system, System)
     found, forces = [], list(system.forces)
+    # In closed loops the start must be found again for every change of a point: minutes to compile.
+    has_points = len(system.bodies) <= _FEW and not system.has_loops
     for j, joint in enumerate(system.joints):
         name = joint.name
         if joint.num_undriven_rates != 1 or joint.num_rates != 1 or name in system.closing:
@@ -199,7 +201,7 @@ def _extend_system(model: AbstractFormulation) -> tuple[AbstractFormulation, lis
         where = LeafPath(("model", "system", "forces", len(forces), "torque", "coefficients"))
         found.append((Parameter(label, where), suspects))
         forces.append(Motor(name, TrialEffort(jnp.zeros(8), motors)))
-        if getattr(joint, "point", None) is not None and len(system.bodies) <= _FEW:
+        if has_points and getattr(joint, "point", None) is not None:
             path = LeafPath(("model", "system", "joints", j, "point"))
             text = f"the joint {name} is at another point (changes {{}})"
             found.append(_suspect(path, f"point of {name}", text, "m"))
@@ -217,7 +219,7 @@ def _extend_system(model: AbstractFormulation) -> tuple[AbstractFormulation, lis
             ("mass", "the mass of {name} is another (change {})", "kg"),
             ("inertia", "the inertia of {name} is another (changes {})", "kg m^2"),
             ("position", "the centre of mass of {name} is elsewhere (changes {})", "m"),
-        ):
+        )[: 3 if has_points else 2]:
             path = LeafPath(("model", "system", "bodies", k, field))
             text = text.replace("{name}", body.name)
             found.append(_suspect(path, f"{field} of {body.name}", text, unit))
