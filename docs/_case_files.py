@@ -249,6 +249,7 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "noise_unit": ("unit of the sensor", "unit of `noise`"),
             "orientation": ("", 'of an `Attitude`: `"wxyz"`, `"xyzw"`, `"matrix"` or a sequence of Euler angles'),
             "delay": ("0", "s, by which the sensor reads late"),
+            "skew": ("", "ppm, by which the clock of the sensor is fast; required if it is fitted"),
         },
     ),
     "[[input]]": (

@@ -41,7 +41,7 @@ def test_reference_of_case_files_has_every_key():
         assert documented[name][1].keys() == structure.model_fields.keys(), name
     source = set(SourceTable.model_fields)
     sensor = documented["[[sensor]]"][1].keys()
-    assert sensor - {"delay"} == SensorTable.model_fields.keys() - source
+    assert sensor - {"delay", "skew"} == SensorTable.model_fields.keys() - source
     signal = documented["[[input]]"][1].keys()
     assert signal == InputEntry.model_fields.keys() - source
 

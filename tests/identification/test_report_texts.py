@@ -9,6 +9,7 @@ import pytest
 import rigidjax as rj
 from rigidjax.identification import InertiaTensor
 from rigidjax.identification.result.report import next_experiment, principal_axes_texts
+from rigidjax.io.document import std_text
 
 
 @pytest.fixture(scope="module")
@@ -52,4 +53,4 @@ def test_principal_moments_have_the_deviations_of_finite_differences(fits):
             (np.linalg.eigvalsh(inertia + step) - np.linalg.eigvalsh(inertia - step)) / 2e-6
         )
     std = np.sqrt(np.diag(np.array(slopes).T @ fits[0].covariance[:6, :6] @ np.array(slopes)))
-    np.testing.assert_allclose([float(s) for _, s in numbers], std, rtol=0.06)
+    assert [s for _, s in numbers] == [std_text(s) for s in std.tolist()]

@@ -7,6 +7,8 @@ from identification.cases import rates_of
 
 import rigidjax as rj
 from rigidjax.identification import Parameter
+from rigidjax.identification.data.measurements import stack_runs
+from rigidjax.identification.search.uncertainty import contradict
 from rigidjax.identification.statistics.covariance import Spectrum
 from rigidjax.identification.statistics.estimate_covariance import (
     model_covariance,
@@ -116,6 +118,21 @@ def test_rejections_are_joint():
         reject_jointly([0.03, 0.002, 0.9, 0.016], 0.05), [False, True, False, True]
     )
     assert reject_jointly([0.01, 0.02], 0.05).all() and not reject_jointly([], 0.05).any()
+
+
+@pytest.mark.parametrize(
+    ("gain", "noise", "expected"),
+    [(1.0, 1e-3, False), (1.0, 1.0, False), (0.9, 1e-3, False), (-1.0, 0.1, True)],
+    ids=["right", "right but noisy", "nearly right", "wrong sign"],
+)
+def test_large_smooth_residuals_contradict(rng, gain, noise, expected):
+    ts = np.linspace(0.0, 10.0, 200)
+    gyroscope = rj.Gyroscope()
+    values = np.stack([np.sin(ts), np.cos(ts), np.sin(2 * ts)], axis=-1)
+    values += noise * rng.normal(size=values.shape)
+    runs = stack_runs(rj.Measurements(ts, {gyroscope: values}, {gyroscope: noise}))
+    residuals = (1 - gain) * values + noise * rng.normal(size=values.shape)
+    assert contradict(runs, residuals.reshape(1, -1) / noise) == expected
 
 
 def test_white_series_are_rarely_rejected(rng):

@@ -14,8 +14,6 @@ from ..experiment.inputs import check_inputs, pad_rows
 
 # Times closer than this fraction of the whole span are equal up to round-off.
 _SAME = 1e-9
-# Part of the variance of readings in the residuals above which the model or the data are wrong.
-_WRONG = 0.05
 
 
 class Measurements(eqx.Module):
@@ -157,7 +155,7 @@ class Runs(eqx.Module):
         return int(sum(np.count_nonzero(np.asarray(w)) for w in self.weights))
 
     def by_sensor(
-        self, residuals: Array
+        self, residuals: ArrayLike
     ) -> Iterator[tuple[AbstractSensor, np.ndarray, np.ndarray]]:
         """Yield sensors with their weights and weighted residuals (B, T, C), from all (B, N)."""
         begin = 0
@@ -165,18 +163,6 @@ class Runs(eqx.Module):
             end = begin + weights[0].size
             yield sensor, weights, np.asarray(residuals)[:, begin:end].reshape(weights.shape)
             begin = end
-
-    def contradict(self, residuals: Array) -> bool:
-        """Return whether weighted residuals (B, N) are so large that the model or the data are
-        wrong: for a sensor above 5 % of the variance of its readings.
-        """
-        parts = [0.0]
-        for (_, weights, r), values in zip(self.by_sensor(residuals), self.values, strict=True):
-            if np.size(values) == weights.size:
-                used = weights > 0
-                samples = np.asarray(values).reshape(weights.shape)[used]
-                parts.append(float(np.mean((r[used] / weights[used]) ** 2) / np.var(samples)))
-        return max(parts) > _WRONG
 
 
 def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:

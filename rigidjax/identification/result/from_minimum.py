@@ -23,6 +23,7 @@ from ..search.problem import FitProblem, StartData
 from ..search.uncertainty import (
     Uncertainty,
     assess_uncertainty,
+    contradict,
     find_active_bounds,
     negative_finding_of_fit,
 )
@@ -307,12 +308,12 @@ def refine_tolerances(fitted: FittedNoise, search: Search) -> FittedNoise:
 
     Adaptive steps treat non-smooth inputs, such as tables of torques, differently in every trial,
     so that the sum of squares jumps. Near the optimum the jumps exceed the reduction that is left.
-    Steps of fixed length do not have this problem, and a wrong model another one.
+    Steps of fixed length do not have this problem. Smaller steps do not help a wrong model.
 
     **Returns:** the problem with the final tolerances and its minimum; also in `notes`.
     """
     problem, runs, minimum, notes = fitted.problem, fitted.runs, fitted.minimum, [*fitted.notes]
-    if problem.simulation.dt is not None or runs.contradict(minimum.last.residuals):
+    if problem.simulation.dt is not None or contradict(runs, minimum.last.residuals):
         return fitted
     for _ in range(_ROUNDS):
         distance = minimum.distance_to_optimum(noise_floor(problem, runs), np)

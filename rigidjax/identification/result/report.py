@@ -129,7 +129,7 @@ def head(fit: Fit, causes: bool = True) -> list[Block]:
     """Return the verdict on the intervals, and all reasons not to trust the estimates."""
     kind = {"yes": "verdict", "with caution": "caution", "no": "failed"}[fit.verdict.use]
     parts: list[Block] = [Paragraph(str(fit.verdict), kind)]
-    if causes and fit.verdict.is_warning and fit.causes:
+    if causes and fit.causes:
         listed = "; ".join(
             f"({n}) {cause.text}, which explains {100 * cause.explained:.0f} %"
             for n, cause in enumerate(fit.causes, 1)

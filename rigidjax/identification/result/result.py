@@ -24,7 +24,7 @@ from ..statistics.whiteness import Whiteness, assess_whiteness, successive_corre
 from .previous import Changes, changes_since
 
 if TYPE_CHECKING:
-    from ..diagnosis.diagnose import Cause
+    from ..causes.causes import Cause
     from ..intervals.posterior import Posterior
     from ..intervals.profile import Profile
     from .side_by_side import IntervalTable
@@ -153,15 +153,15 @@ class Fit:
 
     @functools.cached_property
     def causes(self) -> "tuple[Cause, ...]":
-        """Possible causes of the residuals, at most three, the best first.
+        """Possible causes of residuals if the verdict warns, at most three, the best first.
 
         Friction, loads, gains, delays, gravity and geometry that the model lacks, and errors of
         sensors and data are each added to the fit. A report has them below a verdict that warns.
         They take some seconds, and are empty for prediction errors and robust losses.
         """
-        from ..diagnosis.diagnose import find_causes
+        from ..causes.causes import find_causes
 
-        return find_causes(self.optimum, self.noise_is_known)
+        return find_causes(self.optimum, self.noise_is_known) if self.verdict.is_warning else ()
 
     @property
     def covariance(self) -> np.ndarray:
@@ -308,11 +308,15 @@ class Fit:
         table = interval_table(self) if intervals is None else intervals
         changes = None if previous is None else self.changes_since(previous)
         more = {} if changes is None else {"changes": changes.to_record()}
+
+        def record_causes() -> dict[str, Any]:
+            return {"causes": [cause._asdict() for cause in self.causes]} if causes else {}
+
         return write_report_file(
             path,
             force,
             lambda: as_document(self, table, changes, causes),
-            lambda: as_record(self) | more | {"intervals": table.to_record()},
+            lambda: as_record(self) | more | record_causes() | {"intervals": table.to_record()},
             lambda: numbers_table(self),
         )
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
+from jaxtyping import ArrayLike
 
 from ...io.document import interval_text, std_text
 from ..data.measurements import Runs
@@ -26,7 +27,7 @@ from ..statistics.verdict import (
     negative_finding,
     rejected_channels,
 )
-from ..statistics.whiteness import Whiteness, assess_whiteness
+from ..statistics.whiteness import Whiteness, assess_whiteness, successive_correlation
 from .evaluation import Evaluation
 from .least_squares import Minimum, Search
 from .optimum import Optimum
@@ -38,8 +39,27 @@ _LARGE = 2e8
 _NEGLIGIBLE = 1e-4
 # Number of runs above which single runs are not compared with the others.
 _MANY_RUNS = 200
+# Part of the variance of readings, and correlation of successive residuals, of wrong models.
+_WRONG, _SMOOTH = 0.05, 0.5
 # Names of quantities that cannot be negative.
 _NONNEGATIVE = frozenset("mass damping stiffness armature viscous coulomb stribeck".split())
+
+
+def contradict(runs: Runs, residuals: ArrayLike) -> bool:
+    """Return whether weighted residuals (B, N) show that the model or the data are wrong.
+
+    They do if residuals of a sensor are large, above 5 % of the variance of its readings, and
+    smooth, with a correlation of successive ones above one half. White noise may be as large.
+    """
+    for (_, weights, r), values in zip(runs.by_sensor(residuals), runs.values, strict=True):
+        if np.size(values) == weights.size:
+            used = weights > 0
+            plain = np.where(used, r / np.where(used, weights, 1.0), np.nan)
+            samples = np.asarray(values).reshape(weights.shape)[used]
+            is_large = np.nanmean(plain**2) > _WRONG * np.var(samples)
+            if is_large and successive_correlation(list(plain)) > _SMOOTH:
+                return True
+    return False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,9 +2,8 @@
 
 import dataclasses
 import functools
-import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -17,10 +16,11 @@ from ..search.evaluation import evaluate
 from ..search.losses import Squares
 from ..search.optimum import Optimum
 from ..search.problem import FitProblem, make_problem
+from ..search.uncertainty import contradict
 from .suspects import Suspect, extend, sensor_suspects
 
 # Number of suspects that are refitted, of steps of a refit, and relative decrease at its end.
-_REFITTED, _STEPS, _ENOUGH = 6, 10, 1e-3
+_REFITTED, _STEPS, _ENOUGH = 6, 20, 1e-4
 # Part of the sum of squares that the best cause must remove, and part of that for the others.
 _LEAST, _BEHIND = 0.05, 0.5
 # Reduction of the sum of squares that hundreds of wrong suspects hardly reach, in units of noise.
@@ -29,6 +29,10 @@ _SURE = 15.0
 _NEARLY_ALL = 1e-2
 # Change of the residuals by a unit of a component that has no effect, relative.
 _NO_EFFECT = 1e-9
+# Residuals of a run that fails, relative to those at the start.
+_FAILED = 1e3
+# Standard deviations, relative to values, above which values are not stated.
+_UNKNOWN = 100.0
 # Factors between a unit and others in which its samples may be by mistake.
 _FACTORS = {
     "rad": {"degrees": np.pi / 180, "revolutions": 2 * np.pi},
@@ -60,10 +64,11 @@ class _Refit(NamedTuple):
 
     def cause(self, explained: float) -> Cause:
         """Return the cause, with its values in the text."""
-        pairs = zip(self.values.tolist(), self.std.tolist(), strict=True)
-        pairs = [pair for pair in pairs if pair[1] > 0]  # The others have no effect.
-        numbers = ", ".join(f"{estimate_text(x, s)} +- {std_text(s)}" for x, s in pairs)
-        text = self.suspect.text.format(f"{numbers} {self.suspect.unit}".strip())
+        pairs = list(zip(self.values.tolist(), self.std.tolist(), strict=True))
+        known = [(x, s) for x, s in pairs if 0 < s < _UNKNOWN * abs(x)]
+        numbers = ", ".join(f"{estimate_text(x, s)} +- {std_text(s)}" for x, s in known)
+        numbers = f"{numbers} {self.suspect.unit}".strip() if known else "unknown"
+        text = self.suspect.text.format(numbers)
         return Cause(text, explained, tuple(x for x, _ in pairs), tuple(s for _, s in pairs))
 
 
@@ -74,14 +79,14 @@ def find_causes(optimum: Optimum, noise_is_known: bool) -> tuple[Cause, ...]:
     gains and delays of motors, gravity, masses, points, start), errors of sensors (bias, drift,
     scale, delay, clock, mounting, jump, play), and if residuals are large other signs, units and
     exchanges. Suspects are ranked by the sum of squares after a refit with a penalty of log(N) for
-    each number (Schwarz's criterion). None is returned for prediction errors and robust losses, and
-    if the best suspect removes less than a twentieth of the sum of squares or what is by chance.
+    each number (Schwarz's criterion). There is none for prediction errors and robust losses, and
+    if the best suspect reduces the sum of squares by less than 5 %, or not more than chance would.
     """
     problem, runs = optimum.problem, optimum.runs
     if problem.predictor is not None or not isinstance(optimum.search.loss, Squares):
         return ()
     residuals = optimum.evaluate().residuals
-    is_wrong = runs.contradict(residuals)
+    is_wrong = contradict(runs, residuals)
     cost = float(np.sum(np.asarray(residuals) ** 2))
     refits = _refit_data(optimum) if is_wrong else []
     if not any(refit.cost < _NEARLY_ALL * cost for refit in refits):
@@ -109,13 +114,12 @@ def _refit_data(optimum: Optimum) -> list[_Refit]:
     runs, problem = optimum.runs, optimum.problem
     values = [np.asarray(v) for v in runs.values]
     refits, ones = [], [1.0] * len(values)
-    names = np.array([optimum.table.labels[k] for k in optimum.table.fitted_indices])
-    plain = _make_trial(problem, optimum, names, np.ones(len(names), bool))
+    plain = _make_trial(problem, optimum)
 
     def refit(text: str, changed: Sequence[np.ndarray], factors: Sequence[float]) -> None:
         new = problem.with_samples(_rebuild(runs, changed, factors))
         columns = _Columns(Suspect(text, ()), np.zeros(0, int))
-        found = _refit(plain._replace(problem=new), columns, plain.points[0])
+        found = _refit(plain._replace(problem=new), columns, plain.start)
         refits.extend([] if found is None else [found])
 
     def replace(k: int, value: np.ndarray) -> list[np.ndarray]:
@@ -154,56 +158,52 @@ def _refit_data(optimum: Optimum) -> list[_Refit]:
 class _Trial(NamedTuple):
     """A least-squares problem that is refitted.
 
-    **Attributes:** `problem`; `labels` of its coordinates (U,); `fitted`, which are those of the
-    fit, not of suspects; `points`, coordinates of the start and of the optimum of the fit;
-    `limits` of the coordinates, (2, U), or `None`; `num_shared`, of shared coordinates.
+    **Attributes:** `problem`; `names`, label and parameter of its coordinates (U,); `fitted`, which
+    are those of the fit, not of suspects; `start` and `end` of the fit, coordinates (U,) with the
+    suspects at zero; `limits` of the coordinates, (2, U); `num_shared`, of shared coordinates.
     """
 
     problem: FitProblem
-    labels: np.ndarray
+    names: list[tuple[str, str]]
     fitted: np.ndarray
-    points: tuple[np.ndarray, ...]
-    limits: np.ndarray | None
+    start: np.ndarray
+    end: np.ndarray
+    limits: np.ndarray
     num_shared: int
 
-    def rows(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return residuals (B, N), their derivatives (B, N, U) at coordinates, and these, clipped.
+    def rows(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return residuals (B, N) and their derivatives (B, N, U) at coordinates.
 
         Residuals of a run that cannot be simulated are not finite.
         """
-        x = x if self.limits is None else np.clip(x, *self.limits)
-        shared, per_run = (
-            x[: self.num_shared],
-            x[self.num_shared :].reshape(self.problem.num_runs, -1),
-        )
-        evaluation = evaluate(self.problem, jnp.asarray(shared), jnp.asarray(per_run))
-        r = np.array(evaluation.residuals)
+        dtype, count = self.problem.runs.ts.dtype, self.num_shared
+        shared = jnp.asarray(x[:count], dtype)
+        per_run = jnp.asarray(x[count:].reshape(self.problem.num_runs, -1), dtype)
+        evaluation = evaluate(self.problem, shared, per_run)
+        r = np.array(evaluation.residuals, float)
         r[~np.asarray(evaluation.okay)] = np.nan
-        J = separate_runs(np.asarray(evaluation.coordinate_rows()), self.num_shared, np)
-        return r, J.reshape(*r.shape, -1), x
+        J = separate_runs(np.asarray(evaluation.coordinate_rows(), float), count, np)
+        return r, J.reshape(*r.shape, -1)
 
 
-def _make_trial(
-    problem: FitProblem, optimum: Optimum, labels: np.ndarray, fitted: np.ndarray
-) -> _Trial:
-    start, limits = problem.start_coordinates(), problem.limits()
-    points = []
-    for point in (
-        optimum.problem.start_coordinates(),
-        (optimum.minimum.shared, optimum.minimum.per_run),
-    ):
-        x = _flat(start)
-        x[fitted] = _flat(point)
-        points.append(x)
-    if limits is not None:
-        limits = np.stack(
-            [_flat([part.lower for part in limits]), _flat([part.upper for part in limits])]
-        )
-    return _Trial(problem, labels, fitted, tuple(points), limits, start[0].size)
+def _make_trial(problem: FitProblem, optimum: Optimum, suspects: Sequence[str] = ()) -> _Trial:
+    """Return the trial of a problem. **Arguments:** `suspects`, names of their parameters."""
+    table = problem.component_table(optimum.runs.names)
+    chosen = table.fitted_indices
+    names = [(table.labels[k], problem.parameter_of(int(table.groups[k])).name) for k in chosen]
+    fitted = np.array([name not in suspects for _, name in names])
+    own = problem.start_coordinates()
+    start, end = _flat(own), _flat(own)
+    start[fitted] = _flat(optimum.problem.start_coordinates())
+    end[fitted] = _flat((optimum.minimum.shared, optimum.minimum.per_run))
+    ends = np.array([-np.inf, np.inf])[:, None] * np.ones(start.size)
+    if (limits := problem.limits()) is not None:
+        ends = np.stack([_flat([x.lower for x in limits]), _flat([x.upper for x in limits])])
+    return _Trial(problem, names, fitted, start, end, ends, own[0].size)
 
 
 def _flat(arrays: Sequence[Any]) -> np.ndarray:
-    return np.concatenate([np.asarray(array).reshape(-1) for array in arrays])
+    return np.concatenate([np.asarray(array, float).reshape(-1) for array in arrays])
 
 
 def _extend_problem(optimum: Optimum) -> tuple[_Trial, list[Suspect]]:
@@ -218,7 +218,7 @@ def _extend_problem(optimum: Optimum) -> tuple[_Trial, list[Suspect]]:
     model, trials, suspects = extend(problem.model, experiment, problem.parameters)
     states = [of_run(b, problem.runs.state0) for b in range(problem.num_runs)]
     parameters = [*problem.shared_parameters, *trials, *problem.per_run_parameters]
-    new, table, _ = make_problem(model, runs, states, parameters, problem.simulation)
+    new, *_ = make_problem(model, runs, states, parameters, problem.simulation)
     names = [p.name for p in problem.per_run_parameters]
     given = dict(zip(names, problem.runs.per_run, strict=True))
     own = zip(new.per_run_parameters, new.runs.per_run, strict=True)
@@ -229,9 +229,7 @@ def _extend_problem(optimum: Optimum) -> tuple[_Trial, list[Suspect]]:
     )
     shared = (*problem.shared, *new.shared[len(problem.shared) :])
     new = dataclasses.replace(new, shared=shared, runs=data)
-    labels = np.array([table.labels[k] for k in table.fitted_indices])
-    fitted = ~np.char.startswith(labels, "trial ")
-    return _make_trial(new, optimum, labels, fitted), suspects
+    return _make_trial(new, optimum, [p.name for p in trials]), suspects
 
 
 class _Columns(NamedTuple):
@@ -279,16 +277,13 @@ def _refit_suspects(optimum: Optimum, is_wrong: bool) -> list[_Refit]:
     **Arguments:** `is_wrong`, whether residuals are as large as readings.
     """
     trial, suspects = _extend_problem(optimum)
-    names = [(label, re.split(r"[\[:]", label)[0]) for label in trial.labels]
     columns = [
-        _Columns(
-            s, np.flatnonzero([label in s.labels or name in s.labels for label, name in names])
-        )
+        _Columns(s, np.flatnonzero([bool({*names} & {*s.labels}) for names in trial.names]))
         for s in suspects
     ]
     columns += _sensor_columns(optimum, trial.problem)
-    point = trial.points[0 if is_wrong else 1]  # The optimum of a wrong model may be absurd.
-    r, rows, _ = trial.rows(point)
+    point = trial.start if is_wrong else trial.end  # The optimum of a wrong model may be absurd.
+    r, rows = trial.rows(point)
     if not np.isfinite(r).all():
         return []
     flat = rows.reshape(r.size, -1)
@@ -302,14 +297,14 @@ def _refit_suspects(optimum: Optimum, is_wrong: bool) -> list[_Refit]:
 
     columns.sort(key=promise, reverse=True)
     best: dict[str, _Columns] = {}
-    for c in columns:  # The best time at which a sensor may jump.
-        best.setdefault(c.suspect.text.split(" at t =")[0], c)
+    for c in columns:
+        best.setdefault(c.suspect.group or c.suspect.text, c)
     refits = []
     for n, c in enumerate(best.values()):
         starts = [0.0] if n < _REFITTED else []
-        starts += c.suspect.starts if is_wrong else []
+        starts += c.suspect.starts if is_wrong else ()
         found = [_refit(trial, c, point, start) for start in starts]
-        found = [refit for refit in found if refit is not None and c.suspect.admits(refit.values)]
+        found = [refit for refit in found if refit is not None]
         if found:
             refits.append(min(found, key=lambda refit: refit.cost))
     return refits
@@ -324,48 +319,47 @@ def _orthonormal(G: np.ndarray, size: float = 0.0) -> np.ndarray:
 
 
 def _refit(trial: _Trial, c: _Columns, x: np.ndarray, start: float = 0.0) -> _Refit | None:
-    """Minimise over the coordinates of the fit and of one suspect, by Levenberg-Marquardt."""
+    """Return the least squares over the coordinates of the fit and of one suspect.
+
+    `None` if the start cannot be simulated, and for impossible values.
+    **Arguments:** `x`, coordinates; `start` of the suspect, relative to a value that is not zero.
+    """
+    # Imported here because it takes long.
+    from scipy.optimize import least_squares
+
     free = np.union1d(np.flatnonzero(trial.fitted), c.own)
-    x, zero, damping = x.copy(), x[c.own].copy(), 1e-3
+    x, zero = x.copy(), x[c.own].copy()
     x[c.own] = zero * (1 + start) if zero.any() else start
-    phi, last = None, None
-    for _ in range(_STEPS):
-        r, rows, x = trial.rows(x)
+
+    @functools.lru_cache(maxsize=4)
+    def evaluate_at(data: bytes) -> tuple[np.ndarray, np.ndarray]:
+        v = np.frombuffer(data)
+        x[free] = np.clip(v[: len(free)], *trial.limits[:, free])
+        r, rows = trial.rows(x)
         J = rows.reshape(r.size, -1)[:, free]
         if c.change is not None:
             G = c.change(r).reshape(r.size, -1)
-            phi = np.zeros(G.shape[1]) if phi is None else phi
-            r, J = r + (G @ phi).reshape(r.shape), np.concatenate([J, G], axis=1)
-        cost = float(np.sum(r**2))
-        if np.isfinite(cost) and np.isfinite(J).all() and (last is None or cost < last[0]):
-            is_done = last is not None and last[0] - cost < _ENOUGH * cost
-            last, damping = (cost, x, phi, r, J), damping / 5
-            if is_done:
-                break
-        elif last is None:
-            return None
-        else:
-            damping *= 8
-        cost, x, phi, r, J = last
-        size = np.linalg.norm(J, axis=0)
-        size = np.where(size > _NO_EFFECT * np.sqrt(cost), size, 1.0)
-        step = (
-            -np.linalg.lstsq(
-                np.concatenate([J / size, np.sqrt(damping) * np.eye(len(size))]),
-                np.concatenate([r.reshape(-1), np.zeros(len(size))]),
-                rcond=None,
-            )[0]
-            / size
-        )
-        x, moved = x.copy(), len(free)
-        x[free] += step[:moved]
-        phi = None if phi is None else phi + step[moved:]
-    assert last is not None
-    cost, x, phi, r, J = last
-    size = np.linalg.norm(J, axis=0)
-    size = np.where(size > _NO_EFFECT * np.sqrt(cost), size, np.inf)
-    inverse = np.linalg.pinv(J / size, rcond=1e-9)
-    variance = np.sum(inverse**2, axis=1) / size**2 * cost / max(r.size - len(size), 1)
-    own = np.isin(free, c.own) if phi is None else np.arange(J.shape[1]) >= len(free)
-    values = x[c.own] - zero if phi is None else phi
-    return _Refit(c.suspect, cost, values, np.sqrt(variance[own]))
+            r, J = r + (G @ v[len(free) :]).reshape(r.shape), np.concatenate([J, G], axis=1)
+        return r.reshape(-1), J
+
+    r, _ = trial.rows(x)
+    count = 0 if c.change is None else c.change(r).shape[-1]
+    first = np.append(x[free], np.zeros(count))
+    worst = _FAILED * np.linalg.norm(r) / np.sqrt(r.size)
+    if not np.isfinite(worst) or r.size < first.size:
+        return None
+    found = least_squares(
+        lambda v: np.nan_to_num(evaluate_at(v.tobytes())[0], nan=worst), first,
+        cast(Any, lambda v: evaluate_at(v.tobytes())[1]),
+        method="lm", x_scale="jac", ftol=_ENOUGH, max_nfev=_STEPS,
+    )  # fmt: skip
+    size = np.linalg.norm(found.jac, axis=0)
+    size = np.where(size > _NO_EFFECT * np.sqrt(2 * found.cost), size, np.inf)
+    inverse = np.linalg.pinv(found.jac / size, rcond=1e-9)
+    freedom = max(found.fun.size - len(size), 1)
+    variance = np.sum(inverse**2, axis=1) / size**2 * 2 * found.cost / freedom
+    own = np.isin(free, c.own) if c.change is None else np.arange(len(size)) >= len(free)
+    values = found.x[own] - (zero if c.change is None else 0.0)
+    if c.suspect.is_positive and np.sum(values) < 0:
+        return None
+    return _Refit(c.suspect, float(2 * found.cost), values, np.sqrt(variance[own]))
