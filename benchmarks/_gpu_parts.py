@@ -1,5 +1,7 @@
 """Parts of `gpu.py`: checks and measurements of kernels on a GPU, each a generator of rows."""
 
+import dataclasses
+import functools
 import pathlib
 import re
 import shutil
@@ -10,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import _common as common
+import _studies as studies
 import equinox as eqx
 import fits
 import jax
@@ -19,12 +22,23 @@ from native import TIGHT, end, members
 
 import rigidjax as rj
 from rigidjax.identification import identify_batch
+from rigidjax.identification.data.measurements import stack_runs
+from rigidjax.identification.experiment.simulation import Simulation
+from rigidjax.identification.search.batch_search import fit_set, stack_sets, summarise
+from rigidjax.identification.search.noise import guess_noise
+from rigidjax.identification.search.options import make_search, prepare_problems
 from rigidjax.native.runtime.cuda import ptx as gpu
 from rigidjax.native.runtime.kernel import Signature
 from rigidjax.problems.linkages import link
 
 Row = dict[str, Any]
 ARCHITECTURES = "sm_80", "sm_90"
+# Studies whose fits are assembled.
+FITS = {
+    "free body": studies.free_body,
+    "double pendulum": studies.double_pendulum,
+    "four-bar": studies.four_bar,
+}
 # Numbers of members: of checks, of comparisons with XLA and the processor, and the largest one.
 CHECKED, COMPARED, MANY = 1_024, 32_768, 1_000_000
 # Number of fits that the processor repeats.
@@ -245,7 +259,11 @@ def body_fits(smoke: bool) -> Iterator[Row]:
 def compilation(smoke: bool) -> Iterator[Row]:
     """Yield seconds to emit PTX and to load it, of a kernel with a large module."""
     name, case = (TOP, CASES[TOP]) if smoke else ("five-bar, Radau5", Case(_five_bar, _factors))
-    row = {"case": name, "batch": CHECKED, **_emit(case, ARCHITECTURES[-1])[1]}
+    row = {
+        "case": name,
+        "batch": CHECKED,
+        **_emit(functools.partial(trace_run, case), ARCHITECTURES[-1])[1],
+    }
     yield row
     args = case.arguments(CHECKED)
     function = jax.jit(jax.vmap(case.form("native")))
@@ -254,35 +272,75 @@ def compilation(smoke: bool) -> Iterator[Row]:
     yield row
 
 
-def _emit(case: Case, architecture: str) -> tuple[str, Row]:
+class Traced(NamedTuple):
+    """A kernel before it is emitted, with arguments (batch axis first)."""
+
+    closed: Any
+    signature: Signature
+    arguments: list[Any]
+
+
+def trace_run(case: Case) -> Traced:
+    """Return the kernel of a batch of runs."""
+    arguments = case.arguments(1)
+    closed = jax.make_jaxpr(case.form("native"))(*(x[0] for x in arguments))
+    return Traced(closed, Signature((True,) * len(closed.in_avals), True), [*arguments])
+
+
+def trace_fit(study: studies.Study, errors: Any = (0.0,)) -> Traced:
+    """Return the kernel of a batch of fits. **Arguments:** `errors` of the readings (B, T, C)."""
+    exact = study.readings()
+    sets = [study.measure(exact, lambda _, shape, e=e: np.broadcast_to(e, shape)) for e in errors]
+    problems, (runs, *_), *_ = prepare_problems(
+        study.model, [stack_runs(data) for data in sets], study.parameters, study.state0,
+        Simulation(), guess_noise, {},
+    )  # fmt: skip
+    problem, data = dataclasses.replace(problems[0], fitted_only=True), stack_sets(problems)
+    shared, static = eqx.partition((problem, make_search(runs.ts.dtype)), eqx.is_array)
+    closed = jax.make_jaxpr(
+        lambda shared, data: fit_set(summarise, *eqx.combine(shared, static), data)
+    )(shared, jax.tree.map(lambda x: x[0], data))
+    arguments, count = jax.tree.leaves((shared, data)), len(jax.tree.leaves(shared))
+    batched = tuple(k >= count for k in range(len(arguments)))
+    signature = Signature(batched, True, num_tangents=len(problem.directions()))
+    return Traced(closed, signature, arguments)
+
+
+def _emit(make: Callable[[], Traced], architecture: str) -> tuple[str, Row]:
     """Return a kernel as PTX, and its size with the seconds to trace and to emit it."""
     begin = time.perf_counter()
-    closed = jax.make_jaxpr(case.form("native"))(*(x[0] for x in case.arguments(1)))
+    closed, signature, _ = make()
     traced = time.perf_counter()
-    kernel = gpu.ptx(closed, Signature((True,) * len(closed.in_avals), True), architecture)
+    kernel = gpu.ptx(closed, signature, architecture)
+    avals = [*closed.in_avals, *closed.out_avals]
     return kernel.ptx, {
         "trace_seconds": traced - begin,
         "emit_seconds": time.perf_counter() - traced,
         "ptx_lines": kernel.ptx.count("\n"),
         "scratch_bytes": kernel.scratch,
+        "data_bytes": sum(x.size * np.dtype(x.dtype).itemsize for x in avals),
     }
 
 
 def assembly(smoke: bool) -> Iterator[Row]:
-    """Yield reports of `ptxas` on kernels for two generations of GPUs."""
-    for name, case in list(CASES.items())[: 1 if smoke else None]:
-        for architecture in ARCHITECTURES:
-            text, row = _emit(case, architecture)
+    """Yield reports of `ptxas` on kernels of runs and of whole fits, for two generations."""
+    kernels = {name: functools.partial(trace_run, case) for name, case in CASES.items()} | {
+        f"fit of a {name}": functools.partial(lambda study: trace_fit(study()), study)
+        for name, study in FITS.items()
+    }
+    for name, make in list(kernels.items())[: 1 if smoke else None]:
+        for architecture in ARCHITECTURES[-1 if make.func is not trace_run else 0 :]:
+            text, row = _emit(make, architecture)
             row = {"case": name, "architecture": architecture, **row}
             yield row | (assemble(text, architecture) if shutil.which("ptxas") else {})
 
 
-def assemble(text: str, architecture: str) -> Row:
+def assemble(text: str, architecture: str, ptxas: str = "ptxas") -> Row:
     """Return the report of `ptxas` on a kernel: seconds, registers, stack and spills."""
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "kernel.ptx"
         source.write_text(text)
-        command = ["ptxas", "-v", f"-arch={architecture}", str(source), "-o", f"{source}.cubin"]
+        command = [ptxas, "-v", f"-arch={architecture}", str(source), "-o", f"{source}.cubin"]
         begin = time.perf_counter()
         said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     found: Row = {"ptxas_seconds": time.perf_counter() - begin}

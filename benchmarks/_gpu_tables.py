@@ -16,12 +16,13 @@ def assembly_table() -> str:
         [
             r["case"], r["architecture"],
             *(f"{r[k]:,}" for k in ("registers", "spilled_bytes", "stack_bytes", "scratch_bytes")),
+            _number(r, "data_bytes", ",.0f"),
             f"{r['ptx_lines']:,}", f"{r['emit_seconds']:.1f}", f"{r['ptxas_seconds']:.1f}",
         ]
         for r in assembled
     ]  # fmt: skip
     header = [
-        "kernel", "GPU", "registers", "spilled bytes", "stack", "scratch", "lines of PTX",
+        "kernel", "GPU", "registers", "spilled bytes", "stack", "scratch", "data", "lines of PTX",
         "seconds to write", "to assemble",
     ]  # fmt: skip
     return table(header, body) + "\n\n" + provenance(assembled)

@@ -43,7 +43,7 @@ PARTS = (
     Part("gradients", "gpu_runs", 60),
     Part("compilation", "gpu_compilation", 120),
     Part("other_runs", "gpu_runs", 90),
-    Part("assembly", "gpu", 120, needs_gpu=False),
+    Part("assembly", "gpu", 400, needs_gpu=False),
 )
 BUDGET = 480.0
 

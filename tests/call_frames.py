@@ -10,7 +10,9 @@ import numpy as np
 from llvmlite import ir
 
 from rigidjax.native.runtime.codegen import compile_module
-from rigidjax.native.runtime.cuda import ptx as gpu
+from rigidjax.native.runtime.cuda import host_fallback as host, launch, ptx as gpu
+from rigidjax.native.runtime.ffi_frame import VERSION
+from rigidjax.native.runtime.kernel import get_kernel
 from rigidjax.native.values.builder import I64
 
 BASE = [("size", c.c_size_t), ("extension", c.c_void_p)]
@@ -229,3 +231,18 @@ class Device:
             results=buffers(results),
         )  # fmt: skip
         return call(handler, frame)
+
+
+def launch_kernel(closed, signature, count, inputs, limit=1 << 30, by_processor=False, **device):
+    """Return the status of the handler of a kernel, the results, and the device."""
+    played = Device(closed, signature, **device)
+    if by_processor:
+        text = host.handler_text(closed, signature)
+        made = launch.make_host_handler(text, get_kernel(closed, signature).code, played)
+    else:
+        texts = launch.emit_texts(closed, signature, "sm_90", limit)
+        made = launch.make_gpu_handler(*texts, played)
+    assert version_of(made.address) == VERSION
+    lead = () if count is None else (count,)
+    results = [np.zeros((*lead, *a.shape), a.dtype) for a in closed.out_avals]
+    return played.call_handler(made.address, inputs, results), results, played

@@ -166,13 +166,15 @@ def call_as_kernel(
     too_large: Callable[[ClosedJaxpr], list[str]] | None,
     function: Callable[..., PyTree],
     *args: PyTree,
+    num_tangents: int = 0,
 ) -> PyTree:
     """Return `function(*args)` of pytrees, by one kernel where the backend is native.
 
     Derivatives and batches of the call are kernels too. A function that closes over traced arrays
     is not made a kernel.
 
-    **Arguments:** `asked`, `too_large`, as of `choose_backend`.
+    **Arguments:** `asked`, `too_large`, as of `choose_backend`; `num_tangents`, as of
+    `native_call`.
     **Errors:** `ValueError` if `asked` is `"native"` and the function cannot be a kernel.
     """
     from .jaxrules.primitive import native_call
@@ -180,7 +182,7 @@ def call_as_kernel(
     closed, leaves, rebuild = _trace(function, args)
     closes_over_tracers = any(isinstance(const, Tracer) for const in closed.consts)
     if not closes_over_tracers and choose_backend(asked, closed, too_large) == "native":
-        return rebuild(native_call(closed, leaves, strict=False))
+        return rebuild(native_call(closed, leaves, strict=False, num_tangents=num_tangents))
     # Results that are literals of the jaxpr are Python numbers.
     pairs = zip(jaxpr_as_fun(closed)(*leaves), closed.out_avals, strict=True)
     return rebuild([jax.numpy.asarray(x, aval.dtype) for x, aval in pairs])

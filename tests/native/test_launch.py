@@ -9,15 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from call_frames import ERROR, REFUSED, Device, version_of
+from call_frames import ERROR, REFUSED, Device, launch_kernel
 from external_programs import NO_GPU
 
 import rigidjax as rj
 from rigidjax import native
 from rigidjax.native.primitives.registry import NoRule
-from rigidjax.native.runtime.cuda import host_fallback as host, launch, ptx as gpu
-from rigidjax.native.runtime.ffi_frame import VERSION
-from rigidjax.native.runtime.kernel import Signature, get_kernel
+from rigidjax.native.runtime.cuda import launch, ptx as gpu
+from rigidjax.native.runtime.kernel import Signature
 
 HAS_GPU = launch.find_architecture() is not None
 
@@ -44,23 +43,10 @@ def large(x):
     return jax.lax.fori_loop(0, 1_500, turn, jnp.linspace(0.0, 1.0, 1_000)).sum()
 
 
-def launch_kernel(
-    closed, batched, count, inputs, limit=1 << 30, by_processor=False, values=0, **device
-):
+def launch_batch(closed, batched, count, inputs, values=0, **options):
     """Return the status of the handler, the results, and the device."""
     signature = Signature(batched, count is not None, num_uniform=values)
-    played = Device(closed, signature, **device)
-    if by_processor:
-        text = host.handler_text(closed, signature)
-        made = launch.make_host_handler(text, get_kernel(closed, signature).code, played)
-    else:
-        made = launch.make_gpu_handler(
-            *launch.emit_texts(closed, signature, "sm_90", limit), played
-        )
-    assert version_of(made.address) == VERSION
-    lead = () if count is None else (count,)
-    results = [np.zeros((*lead, *a.shape), a.dtype) for a in closed.out_avals]
-    return played.call_handler(made.address, inputs, results), results, played
+    return launch_kernel(closed, signature, count, inputs, **options)
 
 
 @pytest.mark.parametrize(("by_processor", "count"), [(False, 33), (True, 5)])
@@ -68,7 +54,7 @@ def test_shared_values_of_a_batch(by_processor, count):
     """The first results are shared by the batch, and written by its first element."""
     x, y = np.linspace(1.0, 1.4, 3 * count).reshape(-1, 3), np.array([0.01, 0.02, 0.03])
     closed = jax.make_jaxpr(lambda y, x: (2.0 * y, *loops(x, y)))(y, x[0])
-    error, found, _ = launch_kernel(
+    error, found, _ = launch_batch(
         closed, (False, True), count, [y, x], by_processor=by_processor, values=1
     )
     assert error is None
@@ -87,7 +73,7 @@ def test_results_against_xla(by_processor, count):
     y = np.array([0.01, 0.02, 0.03])
     closed = jax.make_jaxpr(loops)(x[0], y)
     given = x[0] if count is None else x[: count or 0]
-    error, found, device = launch_kernel(
+    error, found, device = launch_batch(
         closed, (count is not None, False), count, [given, y], by_processor=by_processor
     )
     assert error is None
@@ -110,7 +96,7 @@ def test_scratch_memory_is_bounded():
     """Threads compute several batch elements if memory does not suffice for all at once."""
     closed = jax.make_jaxpr(large)(1.0)
     x = np.linspace(0.0, 0.5, 200)
-    error, (found,), device = launch_kernel(closed, (True,), 200, [x], limit=64 * 9_000)
+    error, (found,), device = launch_batch(closed, (True,), 200, [x], limit=64 * 9_000)
     assert error is None
     assert device.scratch > gpu.LOCAL_BYTES
     assert device.launches == [(2, 32)]
@@ -136,7 +122,7 @@ RATES = jnp.array([[0.1, 0.0, 20.0], [0.3, 0.1, 10.0], [0.0, 5.0, 1.0]])
 def test_run_as_a_gpu_kernel():
     """A batch of runs, with step-size control and projections, equals XLA."""
     closed = jax.make_jaxpr(end("native"))(RATES[0])
-    error, (found,), _ = launch_kernel(closed, (True,), 3, [np.asarray(RATES)])
+    error, (found,), _ = launch_batch(closed, (True,), 3, [np.asarray(RATES)])
     assert error is None
     np.testing.assert_allclose(found, jax.vmap(end("xla"))(RATES), rtol=1e-11, atol=1e-13)
 
@@ -145,19 +131,19 @@ def test_launch_errors_are_reported():
     """Errors of XLA and CUDA are reported by the call."""
     closed = jax.make_jaxpr(jnp.sin)(1.0)
     for what, by_processor in (("launch", False), ("copy for", True)):
-        error, _, device = launch_kernel(
+        error, _, device = launch_batch(
             closed, (True,), 3, [np.ones(3)], code=700, by_processor=by_processor
         )
         assert error == ERROR
         assert device.messages == [
             (f"CUDA could not {what} a native kernel of rigidjax: its error 700", 13)
         ]
-    error, _, device = launch_kernel(
+    error, _, device = launch_batch(
         closed, (True,), 3, [np.ones(3)], has_context=False, by_processor=True
     )
     assert (error, device.contexts) == (ERROR, [])
     closed = jax.make_jaxpr(large)(1.0)
-    error, _, device = launch_kernel(closed, (True,), 3, [np.ones(3)], has_memory=False)
+    error, _, device = launch_batch(closed, (True,), 3, [np.ones(3)], has_memory=False)
     assert error == REFUSED
     assert device.launches == []
 

@@ -94,9 +94,9 @@ def identify_batch(
     - `starts`: start values by the name of a parameter, with a leading axis N.
     - `noise`: as in `rj.identify`; the parameters of a noise model are estimated for each set, the
       order of `"ar(p)"` for all together. Not with `out` or `progress`.
-    - `batch_size`: number of sets that are fitted at once, by default eight for each core, and
-      128 on a GPU. Finished fits are replaced by waiting ones; with `out` or `progress` a batch,
-      by default of 128, instead runs until its slowest fit has ended.
+    - `batch_size`: number of sets that are fitted at once, by default eight for each core, and on
+      a GPU all for which it has memory. Finished fits are replaced by waiting ones; with `out` or
+      `progress` a batch, by default of 128, instead runs until its slowest fit has ended.
     - `out`, `resume`: a Zarr store for the results, written after every `batch_size` fits, from
       which an interrupted call resumes, as in `rj.ensemble`.
     - `progress`: report progress on standard error.
@@ -151,7 +151,7 @@ def identify_batch(
     samples = np.array([runs.num_samples for runs in all_runs])
     size = min(batch_size, len(data))
     fitted_noise: dict[str, Any] = {}
-    predicted, run = None, functools.partial(fit_set, problems[0], search)
+    predicted, run = None, functools.partial(fit_set, summarise, problems[0], search)
     if given_noise is not None:
         predicted = make_set_fit(problems[0], all_runs[0], search, given_noise, summarise)
         run = predicted.fit_one

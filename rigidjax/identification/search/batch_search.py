@@ -1,6 +1,8 @@
 """The search for the minima of many data sets at once."""
 
 import functools
+import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...native import count_cores, map_with_lane_compaction
+from ...native import call_as_kernel, count_cores, map_with_lane_compaction
 from ...persistent_jit import persistent_jit
 from .least_squares import (
     MAX_DISTANCE,
@@ -44,10 +46,19 @@ def stack_sets(problems: Sequence[FitProblem]) -> Any:
 def choose_batch_size() -> int:
     """Return how many fits advance together by default.
 
-    They fill the vectors of all cores. With more of them, slow fits would hold up others.
+    On processors they fill the vectors of all cores: with more, slow fits would hold up others. On
+    a GPU each has a thread of its own.
     """
-    return 128 if jax.default_backend() == "gpu" else 8 * max(count_cores(), 2)
+    return _MANY if runs_on_gpu() else 8 * max(count_cores(), 2)
 
+
+def runs_on_gpu() -> bool:
+    """Return whether fits run on a GPU by default."""
+    return jax.default_backend() == "gpu"
+
+
+# Largest number of fits of a launch, and the largest part of a GPU's free memory for their data.
+_MANY, _PART_OF_MEMORY = 1 << 20, 0.5
 
 # Function that summarises the minimum of a data set.
 Summarise = Callable[[Minimum], dict[str, Any]]
@@ -58,9 +69,53 @@ def fit_sets(
 ) -> dict[str, Any]:
     """Fit all data sets, `size` of them at a time; return NumPy arrays with a leading axis.
 
+    On a GPU each thread performs whole fits, in launches whose data fit into the memory.
+
     **Arguments:** `stacked`, see `stack_sets`; `summarise`, of each minimum.
+    **Warns:** `UserWarning` if the memory of a GPU limits the number of fits at a time.
     """
-    return jax.tree.map(np.asarray, _fit_all(problem, stacked, search, size, summarise))
+    if not runs_on_gpu():
+        return jax.tree.map(np.asarray, _fit_all(problem, stacked, search, size, summarise))
+    stacked = jax.tree.map(np.asarray, stacked)
+    count = len(jax.tree.leaves(stacked)[0])
+    fit = functools.partial(_fit_by_kernel, problem, search=search, summarise=summarise)
+    size = _limit_by_memory(min(size, count), stacked, eqx.filter_eval_shape(fit, stacked))
+    parts = [jax.tree.map(lambda x, k=k: x[k : k + size], stacked) for k in range(0, count, size)]
+    found = [jax.tree.map(np.asarray, fit(part)) for part in parts]
+    return jax.tree.map(lambda *x: np.concatenate(x), *found)
+
+
+def _limit_by_memory(size: int, *arrays: Any) -> int:
+    """Return how many data sets, at most `size`, have space on the GPU with their `arrays`."""
+    memory = free_memory()
+    num_bytes = sum(math.prod(x.shape[1:]) * x.dtype.itemsize for x in jax.tree.leaves(arrays))
+    limit = max(int(_PART_OF_MEMORY * memory / num_bytes), 1)
+    if limit >= size:
+        return size
+    warnings.warn(
+        f"The data of {size:,} fits take {size * num_bytes / 1e9:.3g} GB, and the GPU has "
+        f"{memory / 1e9:.3g} GB left: {limit:,} are fitted at a time.",
+        stacklevel=2,
+    )
+    return limit
+
+
+def free_memory() -> float:
+    """Return the bytes of JAX's default device that are free."""
+    stats = jax.local_devices()[0].memory_stats() or {}
+    return stats.get("bytes_limit", 8 << 30) - stats.get("bytes_in_use", 0)
+
+
+@persistent_jit
+def _fit_by_kernel(
+    problem: FitProblem, stacked: Any, search: Search, summarise: Summarise
+) -> dict[str, Any]:
+    """Fit all data sets in one launch."""
+    call = functools.partial(
+        call_as_kernel, "auto", None, functools.partial(fit_set, summarise), problem, search,
+        num_tangents=len(problem.directions()),
+    )  # fmt: skip
+    return jax.vmap(call)(stacked)
 
 
 @persistent_jit
@@ -82,8 +137,8 @@ def _fit_all(
     )
 
 
-def fit_set(problem: FitProblem, search: Search, data: Any) -> dict[str, Any]:
-    """Fit one data set; return its estimates, and whether its fit converged."""
+def fit_set(summarise: Summarise, problem: FitProblem, search: Search, data: Any) -> dict[str, Any]:
+    """Fit one data set; return the summary of its minimum."""
     set_problem = replace_data(problem, data)
     shared, per_run = set_problem.start_coordinates()
     return summarise(minimise_from(set_problem, shared, per_run, search))
