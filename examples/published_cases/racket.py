@@ -6,6 +6,7 @@
 import pathlib
 
 import jax
+import numpy as np
 
 jax.config.update("jax_enable_x64", True)
 import rigidjax as rj  # noqa: E402
@@ -15,7 +16,7 @@ LABELS = "I1", "I2", "c"
 
 
 def main():
-    """Print the fit of all tosses, and of all but one."""
+    """Print the fit of all tosses, of all but one, and of both halves of them."""
     case = rj.read_case(CASE)
     runs = case.measurements
     fit = rj.identify(case.model, runs, case.parameters)
@@ -37,6 +38,13 @@ def main():
             f"{sensor.predicted:.3g} by its first sample, {sensor.fitted_start:.3g} rad/s with a "
             f"fitted start; {others.verdict.use}"
         )
+    halves = [rj.identify(case.model, part, case.parameters) for part in (runs[:3], runs[3:])]
+    values = np.array([[fit.estimates[x] for x in LABELS] for fit in halves])
+    std = np.array([[fit.std[x] for x in LABELS] for fit in halves])
+    z = (values[0] - values[1]) / np.hypot(*std)
+    for fit, value, error in zip(halves, values, std, strict=True):
+        print(f"half of the tosses: {value} +- {error}; {fit.verdict.use}")
+    print(f"halves differ by {np.sqrt(np.mean(z**2)):.2f} standard deviations (rms)")
 
 
 if __name__ == "__main__":
