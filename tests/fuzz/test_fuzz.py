@@ -44,15 +44,13 @@ NOT_WRITTEN = {
 }  # fmt: skip
 
 
-@pytest.mark.exhaustive(but=("9", "12", "22", "30", "36"))
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", [9, 12, 22, 30, 36])
 def test_random_jaxprs_agree_with_xla(seed):
     found = run.run_seed("jaxpr", seed, None, 0.0)
     assert "failure" not in found, found
 
 
-@pytest.mark.exhaustive(but=("0", "34"))
-@pytest.mark.parametrize("seed", range(36))
+@pytest.mark.parametrize("seed", [0, 34])
 def test_random_systems_agree(seed):
     found = run.run_seed("system", seed, None, 0.0)
     assert "failure" not in found, found
