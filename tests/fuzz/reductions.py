@@ -148,8 +148,8 @@ def factorisation(w: Writer) -> None:
         "(lambda A: (lambda e, q: (" + small.format(rest="(q * e) @ q.T - A") + ", " + unit
         + "))(*jnp.linalg.eigh(A)))(0.5 * (A + A.T))",
     ])  # fmt: skip
-    if "svd" in code:
-        # LAPACK's iteration may not end for a matrix that is not finite.
+    if "svd" in code or "eigh" in code:
+        # LAPACK's iterations may not end for a matrix that is not finite, or have any result.
         A = f"(lambda A: jnp.where(jnp.all(jnp.isfinite(A)), A, 0))({A})"
     if "eigh" in code:
         code = code.replace("(0.5 * (A + A.T))", "")

@@ -42,10 +42,13 @@ def _scale(x: Any, salt: float, size: Any, phase: Any) -> Any:
     return u.astype(x.dtype)
 
 
-def _perturbed_zero(x: Any, y: Any, size: Any, positive: Any) -> Any:
-    """Choose signs of zeros, and zero for numbers that some processors flush, at random."""
+def _perturbed_zero(x: Any, y: Any, size: Any, positive: Any, least: Any = 0.0) -> Any:
+    """Choose signs of zeros, and zero for numbers that some processors flush, at random.
+
+    Also for those up to `least`.
+    """
     zero = jnp.where(positive, 0.0, -0.0).astype(x.dtype)
-    flushed = (jnp.abs(x) < jnp.finfo(x.dtype).tiny) & positive
+    flushed = ((jnp.abs(x) < jnp.finfo(x.dtype).tiny) | (jnp.abs(x) <= least)) & positive
     return jnp.where((size > 0) & ((x == 0) | flushed), zero, y)
 
 
@@ -55,8 +58,11 @@ def _near(x, salt, size, phase):
     y = jnp.where(jnp.isfinite(y), y, x)
     positive = _pattern(x, salt + 0.7, phase) > 0
     if jnp.iscomplexobj(x):
-        real = _perturbed_zero(x.real, y.real, size, positive)
-        return jax.lax.complex(real, _perturbed_zero(x.imag, y.imag, size, positive))
+        # A part that is as small as the errors of the other one may vanish, as in x / x.
+        least = size * jnp.finfo(x.dtype).eps * jnp.maximum(jnp.abs(x.real), jnp.abs(x.imag))
+        least = jnp.where(jnp.isfinite(least), least, 0.0)
+        parts = ((x.real, y.real), (x.imag, y.imag))
+        return jax.lax.complex(*(_perturbed_zero(*p, size, positive, least) for p in parts))
     return _perturbed_zero(x, y, size, positive)
 
 

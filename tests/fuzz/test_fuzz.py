@@ -44,7 +44,7 @@ NOT_WRITTEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", [9, 12, 22, 30, 36])
+@pytest.mark.parametrize("seed", [9, 12, 22, 30, 36, 179604667627, 179604667656])
 def test_random_jaxprs_agree_with_xla(seed):
     found = run.run_seed("jaxpr", seed, None, 0.0)
     assert "failure" not in found, found
