@@ -82,7 +82,7 @@ def write_fit_page(
         ]
     pictures = {
         "Intervals by method": plot_intervals(fit, table.level, table),
-        "Correlations of the estimates": plot_correlations(fit),
+        "Identifiability": plot_correlations(fit),
         "Residuals": plot_autocorrelation(fit),
     }
     for title_of_section, blocks in sections(fit, table).items():

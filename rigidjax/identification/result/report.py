@@ -272,8 +272,7 @@ def sections(fit: Fit, table: "IntervalTable") -> dict[str, list[Block]]:
     ]
     return {
         "Intervals by method": [table.table, Paragraph(table.legend, "note"), Bullets(methods)],
-        "Identifiability": [Bullets(verdict)],
-        "Correlations of the estimates": [Paragraph(_correlations_text(fit), "note")],
+        "Identifiability": [Bullets([*verdict, _correlations_text(fit)])],
         "Residuals": [
             Paragraph("Root mean square, predicted minus measured:", "note"),
             Bullets(residuals),
@@ -368,7 +367,7 @@ def _correlations_text(fit: Fit) -> str:
     ]
     if not pairs:
         return f"No two estimates have a correlation above {_STRONG:g}."
-    return "Strongest correlations: " + "; ".join(pairs)
+    return "Strongest correlations: " + "; ".join(pairs) + "."
 
 
 def noise_text(fit: Fit) -> str:
