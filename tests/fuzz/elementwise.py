@@ -226,7 +226,9 @@ def bits(w: Writer) -> None:
     options = [d for d in (*values.FLOATS, *values.INTEGERS) if np.dtype(d).itemsize == size]
     if kind == 1:
         options += [d for d in ("uint8", "int16", "uint32") if np.dtype(d).itemsize < size]
-    w.append(f"lax.bitcast_convert_type({x}, '{w.choose(options)}')")
+    # NaN has any sign.
+    number = f"jnp.where(jnp.isnan({x}), jnp.nan, {x})" if t.dtype.startswith("float") else x
+    w.append(f"lax.bitcast_convert_type({number}, '{w.choose(options)}')")
 
 
 OPERATIONS = {
