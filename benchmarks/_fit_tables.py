@@ -76,8 +76,8 @@ def faults_table() -> str:
 def coverage_table() -> str:
     """Return the table of coverage by kind of noise and system, in per cent."""
     rows = common.read("interval_coverage")
-    systems = list(dict.fromkeys(r["system"] for r in rows))
-    found = {(r["noise"], r["system"]): r for r in rows}
+    systems = list(dict.fromkeys(r["case"] for r in rows))
+    found = {(r["noise"], r["case"]): r for r in rows}
     body = []
     for noise in dict.fromkeys(r["noise"] for r in rows):
         cells = []

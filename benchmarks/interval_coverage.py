@@ -171,7 +171,7 @@ def measure(kind: str, name: str, count: int) -> dict[str, Any]:
     begin = time.perf_counter()
     covered, fits = find_covered(kind, name, count)
     return {
-        "noise": kind, "system": name, "fits": count, "converged": int(fits.converged.sum()),
+        "noise": kind, "case": name, "fits": count, "converged": int(fits.converged.sum()),
         "coverage": [round(float(c), 4) for c in covered.mean(axis=0)],
         "parameters": list(fits.labels), "seconds_with_compilation": time.perf_counter() - begin,
     }  # fmt: skip
