@@ -24,7 +24,7 @@ import rigidjax as rj
 from rigidjax.identification import identify_batch
 from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.experiment.simulation import Simulation
-from rigidjax.identification.search.batch_search import fit_set, stack_sets, summarise
+from rigidjax.identification.search.batch_search import search_set, stack_sets, summarise
 from rigidjax.identification.search.noise import guess_noise
 from rigidjax.identification.search.options import make_search, prepare_problems
 from rigidjax.native.runtime.cuda import ptx as gpu
@@ -33,12 +33,6 @@ from rigidjax.problems.linkages import link
 
 Row = dict[str, Any]
 ARCHITECTURES = "sm_80", "sm_90"
-# Studies whose fits are assembled.
-FITS = {
-    "free body": studies.free_body,
-    "double pendulum": studies.double_pendulum,
-    "four-bar": studies.four_bar,
-}
 # Numbers of members: of checks, of comparisons with XLA and the processor, and the largest one.
 CHECKED, COMPARED, MANY = 1_024, 32_768, 1_000_000
 # Number of fits that the processor repeats.
@@ -297,9 +291,12 @@ def trace_fit(study: studies.Study, errors: Any = (0.0,)) -> Traced:
     )  # fmt: skip
     problem, data = dataclasses.replace(problems[0], fitted_only=True), stack_sets(problems)
     shared, static = eqx.partition((problem, make_search(runs.ts.dtype)), eqx.is_array)
-    closed = jax.make_jaxpr(
-        lambda shared, data: fit_set(summarise, *eqx.combine(shared, static), data)
-    )(shared, jax.tree.map(lambda x: x[0], data))
+
+    def fit(shared: Any, data: Any) -> Any:
+        own, search = eqx.combine(shared, static)
+        return search_set(summarise, own, search, data)
+
+    closed = jax.make_jaxpr(fit)(shared, jax.tree.map(lambda x: x[0], data))
     arguments, count = jax.tree.leaves((shared, data)), len(jax.tree.leaves(shared))
     batched = tuple(k >= count for k in range(len(arguments)))
     signature = Signature(batched, True, num_tangents=len(problem.directions()))
@@ -324,15 +321,18 @@ def _emit(make: Callable[[], Traced], architecture: str) -> tuple[str, Row]:
 
 def assembly(smoke: bool) -> Iterator[Row]:
     """Yield reports of `ptxas` on kernels of runs and of whole fits, for two generations."""
-    kernels = {name: functools.partial(trace_run, case) for name, case in CASES.items()} | {
-        f"fit of a {name}": functools.partial(lambda study: trace_fit(study()), study)
-        for name, study in FITS.items()
-    }
-    for name, make in list(kernels.items())[: 1 if smoke else None]:
-        for architecture in ARCHITECTURES[-1 if make.func is not trace_run else 0 :]:
-            text, row = _emit(make, architecture)
-            row = {"case": name, "architecture": architecture, **row}
-            yield row | (assemble(text, architecture) if shutil.which("ptxas") else {})
+    runs = [
+        (name, architecture, functools.partial(trace_run, case))
+        for name, case in CASES.items() for architecture in ARCHITECTURES
+    ]  # fmt: skip
+    of_fits = [
+        (f"fit of a {name}", ARCHITECTURES[-1], functools.partial(trace_fit, study()))
+        for name, study in studies.STUDIES.items()
+    ]
+    for name, architecture, make in runs[:2] if smoke else runs + of_fits:
+        text, row = _emit(make, architecture)
+        row = {"case": name, "architecture": architecture, **row}
+        yield row | (assemble(text, architecture) if shutil.which("ptxas") else {})
 
 
 def assemble(text: str, architecture: str, ptxas: str = "ptxas") -> Row:

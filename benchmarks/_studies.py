@@ -167,3 +167,6 @@ def four_bar(count: int = 201) -> Study:
         _FOUR_BAR,
         np.array(masses[1:]),
     )
+
+
+STUDIES = {"free body": free_body, "double pendulum": double_pendulum, "four-bar": four_bar}

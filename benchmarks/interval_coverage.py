@@ -17,16 +17,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.signal
-from _studies import Study
+from _studies import STUDIES, Study
 
 import rigidjax as rj
 from rigidjax.identification import Bounded, Huber, identify_batch
 
-STUDIES = {
-    "free body": studies.free_body,
-    "double pendulum": studies.double_pendulum,
-    "four-bar": studies.four_bar,
-}
 # Moments or torques of the noise of a process, N m, constant between two samples.
 TORQUES = {"free body": 0.05, "double pendulum": 0.02, "four-bar": 0.2}
 # Step of an encoder in units of its noise, and part of the samples that are outliers.

@@ -11,9 +11,10 @@ import sys
 import jax
 import numpy as np
 
+import rigidjax as rj
+from rigidjax import identification as ident
+
 jax.config.update("jax_enable_x64", True)
-import rigidjax as rj  # noqa: E402
-from rigidjax import identification as ident  # noqa: E402
 
 ARM, LAG, THRUST = 0.028, 0.07, (0.0229, -0.0123, 0.1285)
 # Signs of the positions (x, y) of the rotors.
@@ -33,7 +34,7 @@ def flight(path, begin, end):
     moments = ARM * np.stack(
         [thrust @ PLACES[:, 1], -thrust @ PLACES[:, 0], np.zeros(len(ts))], axis=1
     )
-    # Moments without excitation add to a constant one, from the centre of mass.
+    # The mean moment balances the offset of the centre of mass.
     moments -= moments.mean(axis=0)
     chosen = slice(*np.searchsorted(ts, (begin, end)), EVERY)
     return ts[chosen], np.radians(log["gyro_deg_s"][chosen]), moments[chosen]

@@ -9,9 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import rigidjax as rj
+from rigidjax import identification as ident
+
 jax.config.update("jax_enable_x64", True)
-import rigidjax as rj  # noqa: E402
-from rigidjax import identification as ident  # noqa: E402
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "datasets" / "dair_tosses" / "cube_flights.npz"
 SIDE, NOMINAL = 0.1048, 0.81e-3

@@ -8,8 +8,9 @@ import pathlib
 import jax
 import numpy as np
 
+import rigidjax as rj
+
 jax.config.update("jax_enable_x64", True)
-import rigidjax as rj  # noqa: E402
 
 CASE = pathlib.Path(__file__).resolve().parents[1] / "racket" / "racket.toml"
 LABELS = "I1", "I2", "c"

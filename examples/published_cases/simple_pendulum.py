@@ -9,9 +9,10 @@ import jax
 import numpy as np
 from scipy.signal import butter, filtfilt
 
+import rigidjax as rj
+from rigidjax import identification as ident
+
 jax.config.update("jax_enable_x64", True)
-import rigidjax as rj  # noqa: E402
-from rigidjax import identification as ident  # noqa: E402
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "datasets" / "dfki_pendulums"
 RECORDINGS = "ddp", "direct_collocation", "gravity_compensation"

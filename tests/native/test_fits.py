@@ -10,6 +10,7 @@ from external_programs import NO_PTXAS, PTXAS
 from jax.extend.core import jaxpr_as_fun
 
 from rigidjax.identification import identify_batch
+from rigidjax.identification.fit import batch
 from rigidjax.identification.search import batch_search
 from rigidjax.native.runtime.cuda import ptx as gpu
 
@@ -41,17 +42,18 @@ def test_fit_is_assembled(kernel):
     assert 1e5 * (written.scratch + report["stack_bytes"]) < 70e9
 
 
-def test_batches_are_cut_to_the_memory(monkeypatch):
-    """Fits by one or by several kernels equal those by XLA."""
+def test_batches_are_cut_to_the_memory(monkeypatch, tmp_path):
+    """Fits by one or by several kernels, also into a store, equal those by XLA."""
     data = [STUDY.measure(STUDY.readings(), lambda _, shape, e=e: e) for e in ERRORS]
 
-    def fit():
-        return identify_batch(STUDY.model, data, STUDY.parameters, state0=STUDY.state0)
+    def fit(**options):
+        return identify_batch(STUDY.model, data, STUDY.parameters, state0=STUDY.state0, **options)
 
     expected = fit()
-    monkeypatch.setattr(batch_search, "runs_on_gpu", lambda: True)
-    found = [fit()]
-    monkeypatch.setattr(batch_search, "free_memory", lambda: 8e3)
+    for module in (batch_search, batch):
+        monkeypatch.setattr(module, "runs_on_gpu", lambda: True)
+    found = [fit(), fit(out=tmp_path / "fits.zarr")]
+    monkeypatch.setattr(batch_search, "free_memory", lambda: 12e3)
     with pytest.warns(UserWarning, match=r"5 fits take .* GB left: 2 are fitted at a time"):
         found.append(fit())
     for one in found:

@@ -19,7 +19,15 @@ from ..experiment.simulation import Settings, Simulation, resolve_simulation
 from ..noise.models import AbstractNoise, NoiseArgument, noise_models
 from ..prediction.batch import make_set_fit
 from ..prediction.fit import check_prediction_options, check_white_noise
-from ..search.batch_search import choose_batch_size, fit_set, fit_sets, stack_sets, summarise
+from ..search.batch_search import (
+    choose_batch_size,
+    fit_set,
+    fit_sets,
+    limit_by_memory,
+    runs_on_gpu,
+    stack_sets,
+    summarise,
+)
 from ..search.dependent_noise import fit_sets_with_noise
 from ..search.first_order import FirstOrder
 from ..search.noise import guess_noise
@@ -94,9 +102,9 @@ def identify_batch(
     - `starts`: start values by the name of a parameter, with a leading axis N.
     - `noise`: as in `rj.identify`; the parameters of a noise model are estimated for each set, the
       order of `"ar(p)"` for all together. Not with `out` or `progress`.
-    - `batch_size`: number of sets that are fitted at once, by default eight for each core, and on
-      a GPU all for which it has memory. Finished fits are replaced by waiting ones; with `out` or
-      `progress` a batch, by default of 128, instead runs until its slowest fit has ended.
+    - `batch_size`: number of sets that are fitted at once, by default eight for each core. Finished
+      fits are replaced by waiting ones; with `out` or `progress` a batch, by default of 128, runs
+      until its slowest fit has ended, and so it does on a GPU, by default of 16,384.
     - `out`, `resume`: a Zarr store for the results, written after every `batch_size` fits, from
       which an interrupted call resumes, as in `rj.ensemble`.
     - `progress`: report progress on standard error.
@@ -106,6 +114,7 @@ def identify_batch(
       `simulation` instead of it, as in `rj.identify`.
 
     **Returns:** a `BatchFit`. No exception is raised for fits that fail: see `converged`.
+    **Warns:** `UserWarning` if the memory of a GPU limits the number of fits at a time.
     **Raises:** `TypeError` and `ValueError` for arguments that do not fit; as `rj.ensemble` for a
     store that cannot be used.
     """
@@ -118,9 +127,7 @@ def identify_batch(
     parameters = check_parameters("identify_batch", parameters)
     if not data:
         raise ValueError("`identify_batch(data=...)` needs at least one set of data; got none.")
-    if batch_size is None:
-        batch_size = choose_batch_size() if out is None and not progress else 128
-    if batch_size < 1:
+    if batch_size is not None and batch_size < 1:
         raise ValueError(f"`identify_batch(batch_size=...)` must be positive; got {batch_size}.")
     starts = _check_starts(parameters, starts, len(data))
     all_runs = [stack_runs(measurements) for measurements in data]
@@ -149,7 +156,11 @@ def identify_batch(
     problems = [dataclasses.replace(problem, fitted_only=True) for problem in problems]
     search = make_search(all_runs[0].ts.dtype, **search_options)
     samples = np.array([runs.num_samples for runs in all_runs])
-    size = min(batch_size, len(data))
+    # On a GPU each thread performs whole fits, in batches of `ensemble`.
+    is_threaded = runs_on_gpu() and is_white and given_noise is None
+    is_whole = is_threaded or out is not None or progress
+    size = min(batch_size or choose_batch_size(is_whole), len(data))
+    stacked = stack_sets(problems)
     fitted_noise: dict[str, Any] = {}
     predicted, run = None, functools.partial(fit_set, summarise, problems[0], search)
     if given_noise is not None:
@@ -157,17 +168,18 @@ def identify_batch(
         run = predicted.fit_one
     if not is_white:
         outputs, fitted_noise = fit_sets_with_noise(problems, all_runs, models, search, size)
-    elif out is None and not progress and predicted is not None:
-        outputs = predicted.fit_sets(stack_sets(problems), size)
-    elif out is None and not progress:
-        outputs = fit_sets(problems[0], stack_sets(problems), search, size, summarise)
-    else:
-        # Imported here, since ensembles are of a higher layer: only stores and progress need them.
+    elif is_whole:
+        # Imported here, since ensembles are of a higher layer.
         from ...ensembles import ensemble
 
+        size = limit_by_memory(size, stacked) if is_threaded else size
         outputs = ensemble(
-            run, stack_sets(problems), batch=size, out=out, resume=resume, progress=progress
+            run, stacked, batch=size, out=out, resume=resume, progress=progress
         ).outputs
+    elif predicted is not None:
+        outputs = predicted.fit_sets(stacked, size)
+    else:
+        outputs = fit_sets(problems[0], stacked, search, size, summarise)
     indices, fitted = table.fitted_indices, table.subset(table.fitted_indices)
     return BatchFit(
         labels=fitted.labels,

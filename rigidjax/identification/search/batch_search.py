@@ -1,7 +1,6 @@
 """The search for the minima of many data sets at once."""
 
 import functools
-import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -38,18 +37,19 @@ def replace_data(problem: FitProblem, data: Any) -> FitProblem:
 
 
 def stack_sets(problems: Sequence[FitProblem]) -> Any:
-    """Return the data of all sets, with a leading axis."""
-    data = map(set_data, problems)
-    return jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *data)
+    """Return the data of all sets on the host, with a leading axis."""
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *map(set_data, problems))
 
 
-def choose_batch_size() -> int:
-    """Return how many fits advance together by default.
+def choose_batch_size(is_whole: bool) -> int:
+    """Return how many fits are performed at once by default.
 
-    On processors they fill the vectors of all cores: with more, slow fits would hold up others. On
-    a GPU each has a thread of its own.
+    **Arguments:** `is_whole`, whether they run until the slowest has ended. Otherwise they fill the
+    vectors of all cores: with more of them, slow fits would hold up others.
     """
-    return _MANY if runs_on_gpu() else 8 * max(count_cores(), 2)
+    if runs_on_gpu():
+        return 16_384 if is_whole else 128
+    return 128 if is_whole else 8 * max(count_cores(), 2)
 
 
 def runs_on_gpu() -> bool:
@@ -57,8 +57,8 @@ def runs_on_gpu() -> bool:
     return jax.default_backend() == "gpu"
 
 
-# Largest number of fits of a launch, and the largest part of a GPU's free memory for their data.
-_MANY, _PART_OF_MEMORY = 1 << 20, 0.5
+# Largest part of a GPU's free memory for the data of fits, beside which are their results.
+_PART_OF_MEMORY = 0.25
 
 # Function that summarises the minimum of a data set.
 Summarise = Callable[[Minimum], dict[str, Any]]
@@ -69,26 +69,15 @@ def fit_sets(
 ) -> dict[str, Any]:
     """Fit all data sets, `size` of them at a time; return NumPy arrays with a leading axis.
 
-    On a GPU each thread performs whole fits, in launches whose data fit into the memory.
-
     **Arguments:** `stacked`, see `stack_sets`; `summarise`, of each minimum.
-    **Warns:** `UserWarning` if the memory of a GPU limits the number of fits at a time.
     """
-    if not runs_on_gpu():
-        return jax.tree.map(np.asarray, _fit_all(problem, stacked, search, size, summarise))
-    stacked = jax.tree.map(np.asarray, stacked)
-    count = len(jax.tree.leaves(stacked)[0])
-    fit = functools.partial(_fit_by_kernel, problem, search=search, summarise=summarise)
-    size = _limit_by_memory(min(size, count), stacked, eqx.filter_eval_shape(fit, stacked))
-    parts = [jax.tree.map(lambda x, k=k: x[k : k + size], stacked) for k in range(0, count, size)]
-    found = [jax.tree.map(np.asarray, fit(part)) for part in parts]
-    return jax.tree.map(lambda *x: np.concatenate(x), *found)
+    return jax.tree.map(np.asarray, _fit_all(problem, stacked, search, size, summarise))
 
 
-def _limit_by_memory(size: int, *arrays: Any) -> int:
-    """Return how many data sets, at most `size`, have space on the GPU with their `arrays`."""
+def limit_by_memory(size: int, stacked: Any) -> int:
+    """Return how many data sets, at most `size`, have space on the GPU."""
     memory = free_memory()
-    num_bytes = sum(math.prod(x.shape[1:]) * x.dtype.itemsize for x in jax.tree.leaves(arrays))
+    num_bytes = sum(x[0].nbytes for x in jax.tree.leaves(stacked))
     limit = max(int(_PART_OF_MEMORY * memory / num_bytes), 1)
     if limit >= size:
         return size
@@ -104,18 +93,6 @@ def free_memory() -> float:
     """Return the bytes of JAX's default device that are free."""
     stats = jax.local_devices()[0].memory_stats() or {}
     return stats.get("bytes_limit", 8 << 30) - stats.get("bytes_in_use", 0)
-
-
-@persistent_jit
-def _fit_by_kernel(
-    problem: FitProblem, stacked: Any, search: Search, summarise: Summarise
-) -> dict[str, Any]:
-    """Fit all data sets in one launch."""
-    call = functools.partial(
-        call_as_kernel, "auto", None, functools.partial(fit_set, summarise), problem, search,
-        num_tangents=len(problem.directions()),
-    )  # fmt: skip
-    return jax.vmap(call)(stacked)
 
 
 @persistent_jit
@@ -138,7 +115,18 @@ def _fit_all(
 
 
 def fit_set(summarise: Summarise, problem: FitProblem, search: Search, data: Any) -> dict[str, Any]:
-    """Fit one data set; return the summary of its minimum."""
+    """Fit one data set, on a GPU in one thread; return the summary of its minimum."""
+    fit = functools.partial(search_set, summarise)
+    if not runs_on_gpu():
+        return fit(problem, search, data)
+    count = len(problem.directions())
+    return call_as_kernel("auto", None, fit, problem, search, data, num_tangents=count)
+
+
+def search_set(
+    summarise: Summarise, problem: FitProblem, search: Search, data: Any
+) -> dict[str, Any]:
+    """Return the summary of the minimum for one data set."""
     set_problem = replace_data(problem, data)
     shared, per_run = set_problem.start_coordinates()
     return summarise(minimise_from(set_problem, shared, per_run, search))
