@@ -1,4 +1,4 @@
-"""Tables about fits: coverage of their intervals, and their time."""
+"""Tables about fits: coverage of their intervals, named faults, and their time."""
 
 from collections.abc import Callable
 
@@ -7,31 +7,9 @@ import numpy as np
 from _tables import provenance, table
 
 
-def statistics_table() -> str:
-    """Return the table of coverage and errors of many fits."""
-    rows = [r for r in common.read("fits") if "coverage" in r]
-    body = []
-    for r in rows:
-        low, high = min(r["coverage"]), max(r["coverage"])
-        errors = r["error_over_bound"]
-        body.append(
-            [
-                r["case"].removeprefix("statistics, "),
-                str(r["fits"]),
-                str(r["converged"]),
-                f"{100 * low:.1f} to {100 * high:.1f}",
-                f"{min(errors):.3f} to {max(errors):.3f}",
-                str(r["iterations_max"]),
-                f"{r['seconds_with_compilation']:.0f}",
-            ]
-        )
-    header = ["data", "fits", "converged", "coverage, %", "error / bound", "iterations", "s"]
-    return table(header, body) + "\n\n" + provenance(rows)
-
-
 def fit_speed_table() -> str:
     """Return the table of times of single fits by rigidjax and SciPy."""
-    rows = [r for r in common.read("fits") if "run_seconds" in r]
+    rows = common.read("fits")
     body = []
     for r in rows:
         theirs = "scipy_seconds" in r
@@ -90,7 +68,6 @@ def coverage_table() -> str:
 
 
 FIT_TABLES: dict[str, tuple[str, Callable[[], str]]] = {
-    "fit_statistics": ("fits", statistics_table),
     "fit_speed": ("fits", fit_speed_table),
     "fit_coverage": ("interval_coverage", coverage_table),
     "planted_faults": ("planted_faults", faults_table),

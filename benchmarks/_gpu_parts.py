@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 import _common as common
 import _studies as studies
 import equinox as eqx
-import fits
 import jax
 import jax.numpy as jnp
 import numpy as np
 from native import TIGHT, end, members
 
 import rigidjax as rj
-from rigidjax.identification import identify_batch
+from rigidjax.identification import Experiment, identify_batch
 from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.experiment.simulation import Simulation
 from rigidjax.identification.search.batch_search import search_set, stack_sets, summarise
@@ -197,9 +196,15 @@ def other_runs(smoke: bool) -> Iterator[Row]:
                 break
 
 
-def _fit_row(case: str, study: fits.Study, count: int) -> Iterator[Row]:
+def _fit_row(case: str, count: int) -> Iterator[Row]:
     """Yield times of a batch of fits on the GPU, then those of some of them on the processor."""
-    sets, starts = fits.make_sets(study, count)
+    study, rng = studies.STUDIES[case](), np.random.default_rng(0)
+    exact, starts = study.readings(), {}
+    sets = [study.measure(exact, lambda _, shape: rng.normal(size=shape)) for _ in range(count)]
+    experiment = Experiment(study.model, study.state0, tuple(study.noise))
+    for p in study.parameters:
+        leaf = np.asarray(p.where(experiment))
+        starts[p.name] = rng.uniform(0.7, 1.3, (count, *(1 for _ in leaf.shape))) * leaf
 
     def fit(first: int) -> Any:
         return identify_batch(
@@ -241,13 +246,13 @@ def _fit_row(case: str, study: fits.Study, count: int) -> Iterator[Row]:
 def pendulum_fits(smoke: bool) -> Iterator[Row]:
     """Yield times of fits of a double pendulum, few of them first."""
     for count in (4,) if smoke else (1_000, 10_000):
-        yield from _fit_row("double pendulum", fits.double_pendulum(), count)
+        yield from _fit_row("double pendulum", count)
 
 
 def body_fits(smoke: bool) -> Iterator[Row]:
     """Yield times of fits of a free body, few of them first."""
     for count in (4,) if smoke else (1_000, 100_000):
-        yield from _fit_row("free body with torque", fits.free_body(), count)
+        yield from _fit_row("free body", count)
 
 
 def compilation(smoke: bool) -> Iterator[Row]:

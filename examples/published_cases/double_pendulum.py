@@ -38,8 +38,11 @@ class Friction(eqx.Module):
         return -self.viscous * rate - self.coulomb * jnp.arctan(100 * rate)
 
 
-def pendulum(values=(0.3, 0.1, 0.1, 0.03, 0, 0, 0, 0)):
-    """Return the pendulum with the values of `NAMES`; friction as `Friction`."""
+def pendulum(values=(0.3, 0.1, 0.1, 0.03, 0, 0, 0, 0), options=({}, {})):
+    """Return the pendulum with the values of `NAMES`; friction as `Friction`.
+
+    **Arguments:** `options` of the joints, by joint.
+    """
     P1, P2, J1, J2, *friction = values
     c1, c2 = P1 - LENGTH, P2
     moments = J1 - LENGTH**2 - c1**2, J2 - c2**2
@@ -49,8 +52,8 @@ def pendulum(values=(0.3, 0.1, 0.1, 0.03, 0, 0, 0, 0)):
         rj.Body("fore", 1.0, (moments[1],) * 3, (0, 0, -LENGTH - c2)),
     ]
     joints = [
-        rj.Revolute("ground", "upper", (0, 0, 0), axis, name="shoulder"),
-        rj.Revolute("upper", "fore", (0, 0, -LENGTH), axis, name="elbow"),
+        rj.Revolute("ground", "upper", (0, 0, 0), axis, name="shoulder", **options[0]),
+        rj.Revolute("upper", "fore", (0, 0, -LENGTH), axis, name="elbow", **options[1]),
     ]
     forces = [rj.Gravity((0, 0, -9.81))]
     for k, name in enumerate(JOINTS):
@@ -147,19 +150,12 @@ def motion_errors(models, length):
 
 def pendulum_with_friction(values, rotor=0.003):
     """Return the pendulum with smooth dry friction, the elbow's rotor and late torques."""
-    base, (*_, b1, b2, cf1, cf2) = pendulum(values), values
-    joints = [
-        eqx.tree_at(
-            lambda j: (j.friction, j.armature), joint,
-            (rj.Friction(np.pi / 2 * cf, b, velocity=0.05), armature), is_leaf=lambda x: x is None,
-        )
-        for joint, b, cf, armature in zip(
-            base.joints, (b1, b2), (cf1, cf2), (None, jnp.array([rotor])), strict=True
-        )
-    ]  # fmt: skip
+    *_, b1, b2, cf1, cf2 = values
+    laws = [rj.Friction(np.pi / 2 * cf, b, velocity=0.05) for b, cf in ((b1, cf1), (b2, cf2))]
+    base = pendulum(values, ({"friction": laws[0]}, {"friction": laws[1], "armature": rotor}))
     torques = [rj.Signal([-1.0, 2.0], [0.0, 0.0], name=f"torque {j}", delay=0.0) for j in JOINTS]
     motors = [rj.Motor(*pair) for pair in zip(JOINTS, torques, strict=True)]
-    return rj.System(base.bodies, joints, rj.Gravity((0, 0, -9.81)), motors)
+    return rj.System(base.bodies, base.joints, rj.Gravity((0, 0, -9.81)), motors)
 
 
 def pieces(name, system, length=0.5, margin=50):
