@@ -35,8 +35,11 @@ def faults_table() -> str:
     """Return the table of planted faults, by system."""
     rows = common.read("planted_faults")
     body = []
-    for system in dict.fromkeys(r["case"].split(", ")[0] for r in rows):
-        own = [r for r in rows if r["case"].startswith(f"{system}, ")]
+    groups: dict[str, list[dict]] = {}
+    for r in rows:
+        system = "all, kept for checking" if r["kept"] else r["case"].split(", ")[0]
+        groups.setdefault(system, []).append(r)
+    for system, own in groups.items():
         body.append(
             [
                 system,
