@@ -5,10 +5,10 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..annotations import Matrix3, Scalar, Vector, Vector3
+from ..annotations import Matrix3, Scalar, Vector
 from ..checks import ArrayInput
 from .arguments import checked_axis, point_leaf, set_bodies, set_laws
-from .base import AbstractNamedJoint
+from .axis_joint import AbstractAxisJoint
 from .friction import Friction
 from .relative_pose import (
     RelativePose,
@@ -21,7 +21,7 @@ from .relative_pose import (
 from .stop import Stop
 
 
-class Cylindrical(AbstractNamedJoint):
+class Cylindrical(AbstractAxisJoint):
     r"""A translation along and a rotation about the same axis.
 
     The coordinates are the displacement (m) and the angle (rad), zero in the reference
@@ -39,16 +39,6 @@ class Cylindrical(AbstractNamedJoint):
     **Errors:** `ValueError` for wrong shapes or values, a zero axis, or a joint of a body with
     itself.
     """
-
-    point: Vector3
-    axis: Vector3
-    damping: Float[Array, " f"] | None
-    armature: Float[Array, " f"] | None
-    friction: Friction | None
-    stiffness: Float[Array, " f"] | None
-    rest: Float[Array, " f"] | None
-    limits: Float[Array, "f 2"] | None
-    stop: Stop | None
 
     num_translations: ClassVar[int] = 1
     has_angle: ClassVar[bool] = True

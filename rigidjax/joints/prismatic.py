@@ -6,24 +6,18 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..annotations import Matrix3, Scalar, Vector, Vector3
+from ..annotations import Matrix3, Scalar, Vector
 from ..checks import ArrayInput
 from ..rotations.so3 import unskew
 from .arguments import checked_axis, point_leaf, set_bodies, set_laws
-from .base import AbstractNamedJoint
+from .axis_joint import AbstractDrivableJoint
 from .friction import Friction
-from .motion import checked_motion, motion_rate
-from .relative_pose import (
-    RelativePose,
-    alignment_of_frames,
-    translation_pose,
-    unit_twists,
-    zero_twist,
-)
+from .motion import checked_motion
+from .relative_pose import RelativePose, alignment_of_frames, translation_pose, unit_twists
 from .stop import Stop
 
 
-class Prismatic(AbstractNamedJoint):
+class Prismatic(AbstractDrivableJoint):
     r"""A slider: one translation along an axis.
 
     The coordinate is the displacement of the child along the axis, m, zero in the reference
@@ -45,17 +39,6 @@ class Prismatic(AbstractNamedJoint):
     **Errors:** `ValueError` for wrong shapes, also of the result of `motion`, a zero axis, or a
     joint of a body with itself.
     """
-
-    axis: Vector3
-    motion: Callable | None
-    point: Vector3
-    damping: Float[Array, " f"] | None
-    armature: Float[Array, " f"] | None
-    friction: Friction | None
-    stiffness: Float[Array, " f"] | None
-    rest: Float[Array, " f"] | None
-    limits: Float[Array, "f 2"] | None
-    stop: Stop | None
 
     num_translations: ClassVar[int] = 1
     has_angle: ClassVar[bool] = False
@@ -99,15 +82,8 @@ class Prismatic(AbstractNamedJoint):
     def alignment(self, relative: RelativePose) -> Scalar:
         return alignment_of_frames(relative)
 
-    def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
-        free = unit_twists(2) if self.motion is None else unit_twists()
-        return free.astype(relative.displacement.dtype)
-
-    def prescribed_twist(self, relative: RelativePose, t: Scalar) -> Float[Array, "6"]:
-        if self.motion is None:
-            return zero_twist(relative)
-        rate = motion_rate("Prismatic", self.motion, t)
-        return zero_twist(relative).at[2].set(rate)
+    def unit_twist(self, relative: RelativePose) -> Float[Array, "6"]:
+        return unit_twists(2)[:, 0].astype(relative.displacement.dtype)
 
     def coordinates(self, relative: RelativePose) -> Vector:
         return relative.displacement[2:]

@@ -6,12 +6,12 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..annotations import Matrix3, Scalar, Vector, Vector3
+from ..annotations import Matrix3, Scalar, Vector
 from ..checks import ArrayInput
 from .arguments import checked_axis, point_leaf, set_bodies, set_laws
-from .base import AbstractNamedJoint
+from .axis_joint import AbstractDrivableJoint
 from .friction import Friction
-from .motion import checked_motion, motion_rate
+from .motion import checked_motion
 from .relative_pose import (
     RelativePose,
     alignment_of_axes,
@@ -20,12 +20,11 @@ from .relative_pose import (
     tilt,
     unit_twists,
     wrap_angle,
-    zero_twist,
 )
 from .stop import Stop
 
 
-class Revolute(AbstractNamedJoint):
+class Revolute(AbstractDrivableJoint):
     r"""A hinge: one rotation about an axis.
 
     The coordinate is the angle of the child about the axis, rad, zero in the reference
@@ -46,17 +45,6 @@ class Revolute(AbstractNamedJoint):
     **Errors:** `ValueError` for wrong shapes, also of the result of `motion`, a zero axis, or a
     joint of a body with itself.
     """
-
-    point: Vector3
-    axis: Vector3
-    motion: Callable | None
-    damping: Float[Array, " f"] | None
-    armature: Float[Array, " f"] | None
-    friction: Friction | None
-    stiffness: Float[Array, " f"] | None
-    rest: Float[Array, " f"] | None
-    limits: Float[Array, "f 2"] | None
-    stop: Stop | None
 
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = True
@@ -99,15 +87,8 @@ class Revolute(AbstractNamedJoint):
     def alignment(self, relative: RelativePose) -> Scalar:
         return alignment_of_axes(relative)
 
-    def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
-        free = unit_twists(5) if self.motion is None else unit_twists()
-        return free.astype(relative.displacement.dtype)
-
-    def prescribed_twist(self, relative: RelativePose, t: Scalar) -> Float[Array, "6"]:
-        if self.motion is None:
-            return zero_twist(relative)
-        rate = motion_rate("Revolute", self.motion, t)
-        return zero_twist(relative).at[5].set(rate)
+    def unit_twist(self, relative: RelativePose) -> Float[Array, "6"]:
+        return unit_twists(5)[:, 0].astype(relative.displacement.dtype)
 
     def coordinates(self, relative: RelativePose) -> Vector:
         return angle_about_third_axis(relative)[None]

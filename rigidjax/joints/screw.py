@@ -11,9 +11,9 @@ from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput, finite_leaf
 from ..rotations.guarded import arctan2_ratio
 from .arguments import checked_axis, point_leaf, set_bodies, set_laws
-from .base import AbstractNamedJoint
+from .axis_joint import AbstractDrivableJoint
 from .friction import Friction
-from .motion import checked_motion, motion_rate
+from .motion import checked_motion
 from .relative_pose import (
     RelativePose,
     alignment_of_axes,
@@ -22,12 +22,11 @@ from .relative_pose import (
     tilt,
     unit_twists,
     wrap_angle,
-    zero_twist,
 )
 from .stop import Stop
 
 
-class Screw(AbstractNamedJoint):
+class Screw(AbstractDrivableJoint):
     r"""A rotation about an axis with a proportional translation along it.
 
     The coordinate is the angle (rad), zero in the reference configuration. The displacement is
@@ -47,17 +46,7 @@ class Screw(AbstractNamedJoint):
     itself.
     """
 
-    point: Vector3
-    axis: Vector3
     pitch: Scalar
-    motion: Callable | None
-    damping: Float[Array, " f"] | None
-    armature: Float[Array, " f"] | None
-    friction: Friction | None
-    stiffness: Float[Array, " f"] | None
-    rest: Float[Array, " f"] | None
-    limits: Float[Array, "f 2"] | None
-    stop: Stop | None
 
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = True
@@ -115,21 +104,10 @@ class Screw(AbstractNamedJoint):
     def alignment(self, relative: RelativePose) -> Scalar:
         return alignment_of_axes(relative)
 
-    def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
-        if self.motion is not None:
-            return unit_twists().astype(relative.displacement.dtype)
-        return self._column(relative)[:, None]
-
-    def _column(self, relative: RelativePose) -> Float[Array, "6"]:
-        """Return the twist of a unit rate."""
+    def unit_twist(self, relative: RelativePose) -> Float[Array, "6"]:
         dtype = relative.displacement.dtype
         spin, shift = unit_twists(5)[:, 0].astype(dtype), unit_twists(2)[:, 0].astype(dtype)
         return spin + shift * self.pitch / (2 * jnp.pi)
-
-    def prescribed_twist(self, relative: RelativePose, t: Scalar) -> Float[Array, "6"]:
-        if self.motion is None:
-            return zero_twist(relative)
-        return motion_rate("Screw", self.motion, t) * self._column(relative)
 
     def coordinates(self, relative: RelativePose) -> Vector:
         angle = angle_about_third_axis(relative)
