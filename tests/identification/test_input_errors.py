@@ -49,3 +49,29 @@ def test_forces_and_torques_on_a_free_body():
         for covariance, readings in ((position, x), (rate, omega))
     )
     np.testing.assert_allclose(fit.log_likelihood, exact, atol=1e-4)
+
+
+def test_a_disturbance_with_memory_is_a_lag_of_white_noise():
+    """A slide under a force with exponential covariance; the likelihood is that of all samples."""
+    ts, rng = np.linspace(0.0, 1.0, 31), np.random.default_rng(5)
+    mass, lag, intensity, noise = 0.5, 0.2, 0.3, 2e-3
+    rail = rj.Prismatic("ground", "slide", (1.0, 0.0, 0.0), name="rail")
+    gust = rj.LaggedMotor("rail", rj.Input("gust"), lag)
+    push = rj.Motor("rail", 0.4)
+    model = rj.Relative(rj.System(rj.Body("slide", mass, (0.1,) * 3), rail, gust, push))
+    # Fine sums of independent impulses: position by them, and by the constant force.
+    early = 1e-3 * (np.arange(1000) + 0.5)
+    age = np.maximum(ts[:, None] - early, 0.0)
+    response = (age - lag * (1 - np.exp(-age / lag))) * intensity * np.sqrt(1e-3)
+    unit, effect = response @ response.T, 0.4 * ts**2 / 2
+    identity = noise**2 * np.eye(31)
+    y = effect / mass + np.linalg.cholesky(unit / mass**2 + identity) @ rng.normal(size=31)
+    sensor = rj.JointCoordinate("rail")
+    fit = rj.identify(
+        model, rj.Measurements(ts, {sensor: y}, {sensor: noise}), rj.Parameter("slide.mass"),
+        state0=model.system.reference_state(), method="prediction-error",
+        process_noise={"gust": intensity},
+    )  # fmt: skip
+    found = fit.estimates["slide.mass"]
+    dense = scipy.stats.multivariate_normal(effect / found, unit / found**2 + identity)
+    np.testing.assert_allclose(fit.log_likelihood, dense.logpdf(y), atol=1e-3)
