@@ -1,6 +1,7 @@
 """The driven double pendulum: regression of the torques, fits of the motion, and predictions.
 
-`python examples/published_cases/double_pendulum.py` prints the values of docs/published_cases.md.
+`python examples/published_cases/double_pendulum.py` prints the values of
+docs/published_cases/double_pendulum.md.
 
 The motion depends on four numbers of the arms only: the first moments P1 = m1 r1 + m2 l1 and
 P2 = m2 r2, and the moments of inertia J1 = I1 + m2 l1^2 and J2 = I2 about the joints, with the
@@ -164,9 +165,9 @@ def pieces(name, system, length=0.5, margin=50):
     smooth = ident.lowpass(ts, q, 20.0)
     rates = ident.differentiate(ts, smooth, window=0.025)
     count, runs, states = round(length / ts[1]), [], []
-    for row in range(0, len(ts) - count - 1, count):
+    for row in range(count, len(ts) - count - margin, count):
         kept = slice(row, row + count + 1)
-        wide = slice(max(row - margin, 0), row + count + 1 + margin)
+        wide = slice(row - margin, row + count + 1 + margin)
         values = {rj.JointCoordinate(j): q[kept, k] for k, j in enumerate(JOINTS)}
         inputs = {f"torque {j}": (ts[wide] - ts[row], tau[wide, k]) for k, j in enumerate(JOINTS)}
         label = f"{ts[row]:.1f}"
@@ -179,7 +180,7 @@ def pieces(name, system, length=0.5, margin=50):
 def fit_motion(runs, states, system):
     """Fit the predictions one sample ahead of all runs; noise of torques and angles is estimated.
 
-    Starts are fitted, and how late the torques are.
+    Starts are fitted, and how late the torques of both motors are.
     """
     z = ident.Unconstrained(which=(2,))
     parameters = [rj.Parameter(f"{body}.position", transform=z) for body in ("upper", "fore")]

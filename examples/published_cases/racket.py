@@ -1,6 +1,6 @@
 """The tossed racket: all five tosses, each toss left out, and its prediction by the other four.
 
-`python examples/published_cases/racket.py` prints the table of docs/published_cases.md.
+`python examples/published_cases/racket.py` prints the table of docs/published_cases/racket.md.
 """
 
 import pathlib

@@ -1,4 +1,4 @@
-"""The page of published cases: its values are those that its scripts compute."""
+"""The pages of published cases: their values are those that their scripts compute."""
 
 import importlib.util
 import pathlib
@@ -9,7 +9,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "examples" / "published_cases"
-TEXT = (ROOT / "docs" / "published_cases.md").read_text("utf-8")
+PAGES = [ROOT / "docs" / "published_cases.md", *(ROOT / "docs" / "published_cases").glob("*.md")]
+TEXT = "\n".join(page.read_text("utf-8") for page in sorted(PAGES))
 
 
 def script(name):
@@ -25,7 +26,7 @@ def row_values(start):
     return [float(x) for x in re.findall(r"-?\d+\.?\d*", line)]
 
 
-def test_page_names_every_script():
+def test_pages_name_every_script():
     for path in SCRIPTS.glob("*.py"):
         assert f"python {path.relative_to(ROOT).as_posix()}`" in TEXT
 

@@ -14,7 +14,7 @@ from ..data.measurements import Runs
 from ..search.batch_search import Summarise, replace_data
 from ..search.least_squares import Search
 from ..search.problem import FitProblem
-from .fit import make_prediction_problem, refine_step
+from .fit import filter_compiled, make_prediction_problem, refine_step
 from .process_noise import initial_intensity
 from .rounds import (
     CONVERGED,
@@ -24,6 +24,7 @@ from .rounds import (
     RoundState,
     advance_round,
     covariance_from_levels,
+    filter_runs,
     start_levels,
 )
 
@@ -90,7 +91,7 @@ class SetFit(eqx.Module):
     def _empty_summary(self, set_data: Any) -> dict[str, Array]:
         """Return zeros of the shapes of a summary, the same for all data sets."""
         start = self._start(set_data, {})
-        minimum = eqx.filter_eval_shape(advance_round, self._problem_of(set_data), start.rounds)[1]
+        minimum = eqx.filter_eval_shape(_advance, self._problem_of(set_data), start.rounds)[1]
         summary = jax.eval_shape(self.summarise, minimum)
         return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), summary)
 
@@ -100,7 +101,7 @@ class SetFit(eqx.Module):
         return (number == 0) | ((change >= CONVERGED) & (number < MAX_ROUNDS))
 
     def _advance(self, set_data: Any, state: _SetState) -> _SetState:
-        rounds, minimum, _ = advance_round(self._problem_of(set_data), state.rounds)
+        rounds, minimum, _ = _advance(self._problem_of(set_data), state.rounds)
         rounds = rounds._replace(change=jnp.where(minimum.converged, rounds.change, jnp.nan))
         summary = self.summarise(minimum)
         summary["iterations"] = summary["iterations"] + state.summary["iterations"]
@@ -111,7 +112,8 @@ class SetFit(eqx.Module):
         settled = rounds.change < CONVERGED
         problem = self._problem_of(set_data)
         if any(problem.is_estimated):
-            added = covariance_from_levels(problem, rounds.shared, rounds.per_run, rounds.levels)
+            at = rounds.shared, rounds.per_run, rounds.levels
+            added = covariance_from_levels(problem, *at, filter_runs(problem, *at))
             chains = jax.vmap(
                 lambda own, run: problem.fit.component_derivatives(rounds.shared, own, run)
             )
@@ -123,6 +125,11 @@ class SetFit(eqx.Module):
             "converged": summary["converged"] & settled,
             "process_noise": rounds.levels.process,
         }
+
+
+def _advance(problem: PredictionProblem, state: RoundState) -> Any:
+    filtered = filter_runs(problem, state.shared, state.per_run, state.levels)
+    return advance_round(problem, state, filtered)
 
 
 def given_levels(problem: PredictionProblem) -> NoiseLevels:
@@ -148,6 +155,6 @@ def make_set_fit(
     if problem.simulation.dt is None:
         shared, per_run = problem.start_coordinates()
         given = given_levels(predicted)
-        levels = eqx.filter_jit(start_levels)(predicted, shared, per_run, given)
+        levels = start_levels(predicted, shared, per_run, given, filter_compiled)
         predicted, _ = refine_step(predicted, shared, per_run, levels)
     return SetFit(predicted, summarise)

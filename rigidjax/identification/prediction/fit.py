@@ -171,10 +171,15 @@ def _make_motion(problem: FitProblem, runs: Runs, noise: ProcessNoise) -> Sample
     )
 
 
-_filter_compiled = persistent_jit(filter_runs)
-_start_levels = persistent_jit(start_levels)
+# One program for all parts of a fit: its kernel is by far the largest.
+filter_compiled = persistent_jit(filter_runs)
 _level_covariance = persistent_jit(covariance_from_levels)
 _advance_round = persistent_jit(advance_round)
+
+
+def _advance(problem: PredictionProblem, state: RoundState) -> Any:
+    filtered = filter_compiled(problem, state.shared, state.per_run, state.levels)
+    return _advance_round(problem, state, filtered)
 
 
 def refine_step(
@@ -182,11 +187,11 @@ def refine_step(
 ) -> tuple[PredictionProblem, bool]:
     """Return the problem with steps so short that halving them changes no innovation by more than
     a thousandth of its standard deviation, and whether they were long enough before."""
-    before = _filter_compiled(problem, shared, per_run, levels)
+    before = filter_compiled(problem, shared, per_run, levels)
     step, change = problem.fit.predictor.motion.step, np.inf
     for number in range(_HALVINGS):
         finer = eqx.tree_at(lambda p: p.fit.predictor.motion.step, problem, 0.5 * step)
-        after = _filter_compiled(finer, shared, per_run, levels)
+        after = filter_compiled(finer, shared, per_run, levels)
         change = np.abs(_whiten(after) - _whiten(before)).max()
         if change < _ACCURATE:
             return problem, number == 0
@@ -213,13 +218,13 @@ def fit_by_prediction(
     shared, per_run = problem.fit.start_coordinates()
     dtype = runs.ts.dtype
     given = NoiseLevels(initial_intensity(problem.noise, dtype), problem.sensor_noise)
-    levels = _start_levels(problem, shared, per_run, given)
+    levels = start_levels(problem, shared, per_run, given, filter_compiled)
     is_fixed = problem.fit.simulation.dt is not None
     if not is_fixed:
         problem, _ = refine_step(problem, shared, per_run, levels)
     infinite = jnp.asarray(jnp.inf, dtype)
     state = RoundState(shared, per_run, levels, infinite, jnp.array(0))
-    state, minimum, fit = _advance_round(problem, state)
+    state, minimum, fit = _advance(problem, state)
     first = minimum.first
     while bool(minimum.converged) and int(state.number) < MAX_ROUNDS:
         if float(state.change) < CONVERGED:
@@ -228,7 +233,7 @@ def fit_by_prediction(
             problem, was_accurate = refine_step(problem, state.shared, state.per_run, state.levels)
             if was_accurate:
                 break
-        state, minimum, fit = _advance_round(problem, state)
+        state, minimum, fit = _advance(problem, state)
     minimum = eqx.tree_at(lambda m: m.first, minimum, first)
     notes = []
     if not float(state.change) < CONVERGED:
@@ -268,12 +273,12 @@ def make_prediction_fit(
             "parameters include its uncertainty."
         )
     added, shared, per_run = None, minimum.shared, minimum.per_run
+    filtered = filter_compiled(problem, shared, per_run, levels)
     if any(problem.is_estimated):
-        added = np.asarray(_level_covariance(problem, shared, per_run, levels))
+        added = np.asarray(_level_covariance(problem, shared, per_run, levels, filtered))
     fitted = FittedNoise(fit_problem, runs, minimum, white, {}, [], added)
     notes = [*notes, *new_notes]
     fit = make_fit(fitted, table, notes, problem.search, covariance)
-    filtered = _filter_compiled(problem, shared, per_run, levels)
     innovations, order = np.asarray(filtered.innovations), sensor_major_order(runs.weights)
     states = _smooth_runs(problem, shared, per_run, filtered)
     return dataclasses.replace(

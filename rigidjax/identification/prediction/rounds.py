@@ -5,6 +5,7 @@ other intensities have other gains, and their innovations follow from a linear K
 difference, without another integration.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -15,6 +16,7 @@ from jaxtyping import Array, Bool, Float
 
 from ...annotations import Scalar
 from ...native import call_as_kernel, why_too_large_matrices
+from ...persistent_jit import persistent_jit
 from ..experiment.linearised_runs import sensor_major_order
 from ..noise.kalman import predict_covariance, update
 from ..noise.likelihood import AbstractLinearisedFit, covariance_from_noise, estimate_noise
@@ -46,6 +48,7 @@ class NoiseLevels(NamedTuple):
     sensors: Float[Array, " K"]
 
 
+@persistent_jit
 def _natural_intensity(filtered: FilteredRun, noise: ProcessNoise) -> Float[Array, " S"]:
     """Return the intensity of each source whose effect over one interval is, in the root mean
     square over samples and channels, as large as the noise of the sensors."""
@@ -221,13 +224,17 @@ def _scaled_weights(weights: tuple[Array, ...], levels: NoiseLevels) -> tuple[Ar
 
 
 def start_levels(
-    problem: PredictionProblem, shared: Array, per_run: Array, given: NoiseLevels
+    problem: PredictionProblem,
+    shared: Array,
+    per_run: Array,
+    given: NoiseLevels,
+    filter_runs: Callable[..., FilteredRun] = filter_runs,
 ) -> NoiseLevels:
     """Return noise levels to start from: given ones, and natural ones where they are NaN."""
     if not any(problem.noise.is_estimated):
         return given
     known = jnp.nan_to_num(given.process)
-    filtered = filter_runs(problem, shared, per_run, NoiseLevels(known, given.sensors))
+    filtered = filter_runs(problem, shared, per_run, given._replace(process=known))
     natural = _natural_intensity(filtered, problem.noise)
     return given._replace(process=jnp.where(jnp.isnan(given.process), natural, known))
 
@@ -261,26 +268,32 @@ def _level_problem(
 
 
 def covariance_from_levels(
-    problem: PredictionProblem, shared: Array, per_run: Array, levels: NoiseLevels
+    problem: PredictionProblem,
+    shared: Array,
+    per_run: Array,
+    levels: NoiseLevels,
+    filtered: FilteredRun,
 ) -> Float[Array, "U U"]:
-    """Return the increase of the coordinates' covariance by the uncertainty of the noise levels."""
-    filtered = filter_runs(problem, shared, per_run, levels)
+    """Return the increase of the coordinates' covariance by the uncertainty of the noise levels.
+
+    **Arguments:** `filtered`, the runs at these coordinates and levels.
+    """
     data = _level_problem(problem, shared, per_run, levels, filtered)
     return covariance_from_noise(data, data.start)
 
 
 def advance_round(
-    problem: PredictionProblem, state: RoundState
+    problem: PredictionProblem, state: RoundState, filtered: FilteredRun
 ) -> tuple[RoundState, Minimum, FitProblem]:
     """Estimate the noise levels, and minimise the innovations at fixed gains.
 
     The change is the root-mean-square one of the estimates, in standard errors, or the largest
     relative one of the levels.
 
+    **Arguments:** `filtered`, the runs at this state.
     **Returns:** also the minimum, and its least-squares problem.
     """
     shared, per_run, levels = state.shared, state.per_run, state.levels
-    filtered = filter_runs(problem, shared, per_run, levels)
     gains = filtered.gains
     if problem.free.size:
         data = _level_problem(problem, shared, per_run, levels, filtered)
