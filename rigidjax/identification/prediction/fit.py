@@ -171,7 +171,7 @@ def _make_motion(problem: FitProblem, runs: Runs, noise: ProcessNoise) -> Sample
     )
 
 
-# One program for all parts of a fit: its kernel is by far the largest.
+# One program for all parts of a fit, since it takes by far the longest to compile.
 filter_compiled = persistent_jit(filter_runs)
 _level_covariance = persistent_jit(covariance_from_levels)
 _advance_round = persistent_jit(advance_round)
