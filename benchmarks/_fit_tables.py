@@ -37,7 +37,7 @@ def faults_table() -> str:
     body = []
     groups: dict[str, list[dict]] = {}
     for r in rows:
-        system = "all, kept for checking" if r["kept"] else r["case"].split(", ")[0]
+        system = "all, held out" if r["held_out"] else r["case"].split(", ")[0]
         groups.setdefault(system, []).append(r)
     for system, own in groups.items():
         body.append(

@@ -24,7 +24,7 @@ HEIGHT = {part: height for height, row in enumerate(LAYERS) for part in row}
 LINES = {
     ".": 1_900, "adjoints": 2_030, "analysis": 790, "bodies": 1_970, "cli": 4_510,
     "control": 1_380, "ensembles": 1_680, "exporting": 820, "forces": 2_380, "formulations": 5_280,
-    "identification": 21_460, "initial": 1_090, "io": 580, "joints": 2_270, "mechanics": 5_570,
+    "identification": 21_450, "initial": 1_090, "io": 580, "joints": 2_270, "mechanics": 5_570,
     "models": 6_380, "native": 14_360, "plotting": 1_730, "problems": 2_250, "projection": 200,
     "rotations": 2_080, "sensors": 1_400, "signals": 1_880, "simulate": 3_460, "solvers": 11_260,
     "stepping": 870, "viewer": 1_490,

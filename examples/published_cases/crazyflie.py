@@ -19,11 +19,11 @@ from rigidjax import identification as ident
 jax.config.update("jax_enable_x64", True)
 
 CASE = pathlib.Path(__file__).with_suffix(".toml")
-# Seconds at which the halves begin, and their length; between two samples, and of the log.
+# Times at which the halves begin; their length; sampling periods of the data and of the log, s.
 BEGINS, LENGTH, SPACING, LOGGED = (1.0, 17.0), 15.0, 0.008, 0.001
 
 
-def write_data(path):
+def write_data(path, out=CASE.with_suffix(".npz")):
     """Write times, numbers of the runs, rates, rad/s, and commands, from 0 to 1, of both halves."""
     log = {key: np.asarray(x, float) for key, x in np.load(path).items()}
     ts = log["time"] - log["time"][0]
@@ -36,7 +36,7 @@ def write_data(path):
     offsets = np.arange(0.0, LENGTH, SPACING)
     rows = np.round(np.add.outer(BEGINS, offsets) / LOGGED).astype(int).ravel()
     np.savez(
-        CASE.with_suffix(".npz"), t=np.tile(offsets, len(BEGINS)),
+        out, t=np.tile(offsets, len(BEGINS)),
         run=np.repeat(range(len(BEGINS)), len(offsets)), rate=np.radians(rates[rows]),
         command=commands[rows],
     )  # fmt: skip

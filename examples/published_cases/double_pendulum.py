@@ -24,7 +24,7 @@ jax.config.update("jax_enable_x64", True)
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "datasets" / "dfki_pendulums"
 JOINTS = "shoulder", "elbow"
 LENGTH, GEAR = 0.2, 6.0
-# kg m and kg m^2, then viscous friction, N m s, and dry friction, N m.
+# kg m and kg m^2, then viscous friction, N m s, and Coulomb friction, N m.
 NAMES = "P1", "P2", "J1", "J2", "b1", "b2", "cf1", "cf2"
 
 
@@ -150,7 +150,7 @@ def motion_errors(models, length):
 
 
 def pendulum_with_friction(values, rotor=0.003):
-    """Return the pendulum with smooth dry friction, the elbow's rotor and late torques."""
+    """Return the pendulum with smooth Coulomb friction, the elbow's rotor and late torques."""
     *_, b1, b2, cf1, cf2 = values
     laws = [rj.Friction(np.pi / 2 * cf, b, velocity=0.05) for b, cf in ((b1, cf1), (b2, cf2))]
     base = pendulum(values, ({"friction": laws[0]}, {"friction": laws[1], "armature": rotor}))

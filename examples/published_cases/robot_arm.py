@@ -4,7 +4,8 @@
 within a quarter of an hour. Links are those of a consistent regression of the whole motion;
 friction and rotors of the joints are fitted to predictions one sample ahead of the raw angles,
 driven by the raw torques, whose noise is estimated. Motor 6 turns with joints 5 and 6: its rotor
-counts at both, its viscous friction acts on their sum, and its dry friction on joint 6 only.
+is added to that of both, its viscous friction acts on the sum of their rates, and its Coulomb
+friction on joint 6 only.
 """
 
 import pathlib
@@ -22,8 +23,8 @@ FOLDER = pathlib.Path(__file__).resolve().parents[2] / "datasets" / "staubli_tx4
 JOINTS = [f"joint_{k}" for k in range(1, 7)]
 COUPLED = {"motor 6": {"joint_5": 1.0, "joint_6": 1.0}}
 ZERO = np.pi / 2 * np.array([0, -1, 1, 0, 0, 0])
-# Rows between two samples of a fit, rows left out at both ends, and the rate, rad/s, at which dry
-# friction is smooth.
+# Fits use one of `EVERY` rows, without those at both ends; Coulomb friction is smooth below a rate,
+# rad/s.
 EVERY, EDGE, SMOOTH = 2, 20, 0.1
 
 

@@ -1,4 +1,4 @@
-"""Joints about and along an axis, with their forces, and those with one coordinate."""
+"""Base classes of joints with an axis."""
 
 import abc
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from .stop import Stop
 
 
 class AbstractAxisJoint(AbstractNamedJoint):
-    """A joint whose coordinates are about and along an axis, with forces on each of them."""
+    """A joint with coordinates about or along an axis, and forces on each of them."""
 
     point: Vector3
     axis: Vector3
@@ -28,13 +28,13 @@ class AbstractAxisJoint(AbstractNamedJoint):
 
 
 class AbstractDrivableJoint(AbstractAxisJoint):
-    """A joint with one coordinate, which the function of time `motion` prescribes if given."""
+    """A joint with one coordinate; the function of time `motion`, unless `None`, prescribes it."""
 
     motion: Callable | None
 
     @abc.abstractmethod
     def unit_twist(self, relative: RelativePose) -> Float[Array, "6"]:
-        """Return the twist of a unit rate."""
+        """Return the twist for a unit rate of the coordinate."""
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         if self.motion is not None:

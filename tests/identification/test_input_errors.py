@@ -51,15 +51,15 @@ def test_forces_and_torques_on_a_free_body():
     np.testing.assert_allclose(fit.log_likelihood, exact, atol=1e-4)
 
 
-def test_a_disturbance_with_memory_is_a_lag_of_white_noise():
-    """A slide under a force with exponential covariance; the likelihood is that of all samples."""
+def test_gauss_markov_disturbance_by_a_lagged_motor():
+    """The likelihood equals that of the dense Gaussian of all samples."""
     ts, rng = np.linspace(0.0, 1.0, 31), np.random.default_rng(5)
     mass, lag, intensity, noise = 0.5, 0.2, 0.3, 2e-3
     rail = rj.Prismatic("ground", "slide", (1.0, 0.0, 0.0), name="rail")
     gust = rj.LaggedMotor("rail", rj.Input("gust"), lag)
     push = rj.Motor("rail", 0.4)
     model = rj.Relative(rj.System(rj.Body("slide", mass, (0.1,) * 3), rail, gust, push))
-    # Fine sums of independent impulses: position by them, and by the constant force.
+    # Responses of the position to independent impulses 1 ms apart, and to the constant force.
     early = 1e-3 * (np.arange(1000) + 0.5)
     age = np.maximum(ts[:, None] - early, 0.0)
     response = (age - lag * (1 - np.exp(-age / lag))) * intensity * np.sqrt(1e-3)

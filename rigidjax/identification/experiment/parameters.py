@@ -136,7 +136,7 @@ class Parameter(eqx.Module):
         if callable(tied) or not all(map(callable, tied)):
             raise TypeError(
                 f"`Parameter({name!r}, tied=...)` must be a list of functions of an `Experiment`; "
-                f"names of tied leaves are a list, `Parameter([...])`. Got {tied!r}."
+                f"to tie leaves by name, list the names, `Parameter([...])`. Got {tied!r}."
             )
         transform = Unconstrained() if transform is None else transform
         if not isinstance(transform, AbstractTransform):

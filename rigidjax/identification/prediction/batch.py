@@ -14,7 +14,7 @@ from ..data.measurements import Runs
 from ..search.batch_search import Summarise, replace_data
 from ..search.least_squares import Search
 from ..search.problem import FitProblem
-from .fit import filter_compiled, make_prediction_problem, refine_step
+from .fit import make_prediction_problem, refine_step
 from .process_noise import initial_intensity
 from .rounds import (
     CONVERGED,
@@ -91,7 +91,7 @@ class SetFit(eqx.Module):
     def _empty_summary(self, set_data: Any) -> dict[str, Array]:
         """Return zeros of the shapes of a summary, the same for all data sets."""
         start = self._start(set_data, {})
-        minimum = eqx.filter_eval_shape(_advance, self._problem_of(set_data), start.rounds)[1]
+        minimum = eqx.filter_eval_shape(advance_round, self._problem_of(set_data), start.rounds)[1]
         summary = jax.eval_shape(self.summarise, minimum)
         return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), summary)
 
@@ -101,7 +101,7 @@ class SetFit(eqx.Module):
         return (number == 0) | ((change >= CONVERGED) & (number < MAX_ROUNDS))
 
     def _advance(self, set_data: Any, state: _SetState) -> _SetState:
-        rounds, minimum, _ = _advance(self._problem_of(set_data), state.rounds)
+        rounds, minimum, _ = advance_round(self._problem_of(set_data), state.rounds)
         rounds = rounds._replace(change=jnp.where(minimum.converged, rounds.change, jnp.nan))
         summary = self.summarise(minimum)
         summary["iterations"] = summary["iterations"] + state.summary["iterations"]
@@ -127,11 +127,6 @@ class SetFit(eqx.Module):
         }
 
 
-def _advance(problem: PredictionProblem, state: RoundState) -> Any:
-    filtered = filter_runs(problem, state.shared, state.per_run, state.levels)
-    return advance_round(problem, state, filtered)
-
-
 def given_levels(problem: PredictionProblem) -> NoiseLevels:
     """Return the noise levels that are given, NaN for those to be estimated."""
     dtype = problem.fit.runs.ts.dtype
@@ -155,6 +150,6 @@ def make_set_fit(
     if problem.simulation.dt is None:
         shared, per_run = problem.start_coordinates()
         given = given_levels(predicted)
-        levels = start_levels(predicted, shared, per_run, given, filter_compiled)
+        levels = start_levels(predicted, shared, per_run, given)
         predicted, _ = refine_step(predicted, shared, per_run, levels)
     return SetFit(predicted, summarise)

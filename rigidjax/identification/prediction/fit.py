@@ -171,27 +171,16 @@ def _make_motion(problem: FitProblem, runs: Runs, noise: ProcessNoise) -> Sample
     )
 
 
-# One program for all parts of a fit, since it takes by far the longest to compile.
-filter_compiled = persistent_jit(filter_runs)
-_level_covariance = persistent_jit(covariance_from_levels)
-_advance_round = persistent_jit(advance_round)
-
-
-def _advance(problem: PredictionProblem, state: RoundState) -> Any:
-    filtered = filter_compiled(problem, state.shared, state.per_run, state.levels)
-    return _advance_round(problem, state, filtered)
-
-
 def refine_step(
     problem: PredictionProblem, shared: Any, per_run: Any, levels: NoiseLevels
 ) -> tuple[PredictionProblem, bool]:
     """Return the problem with steps so short that halving them changes no innovation by more than
     a thousandth of its standard deviation, and whether they were long enough before."""
-    before = filter_compiled(problem, shared, per_run, levels)
+    before = filter_runs(problem, shared, per_run, levels)
     step, change = problem.fit.predictor.motion.step, np.inf
     for number in range(_HALVINGS):
         finer = eqx.tree_at(lambda p: p.fit.predictor.motion.step, problem, 0.5 * step)
-        after = filter_compiled(finer, shared, per_run, levels)
+        after = filter_runs(finer, shared, per_run, levels)
         change = np.abs(_whiten(after) - _whiten(before)).max()
         if change < _ACCURATE:
             return problem, number == 0
@@ -218,13 +207,13 @@ def fit_by_prediction(
     shared, per_run = problem.fit.start_coordinates()
     dtype = runs.ts.dtype
     given = NoiseLevels(initial_intensity(problem.noise, dtype), problem.sensor_noise)
-    levels = start_levels(problem, shared, per_run, given, filter_compiled)
+    levels = start_levels(problem, shared, per_run, given)
     is_fixed = problem.fit.simulation.dt is not None
     if not is_fixed:
         problem, _ = refine_step(problem, shared, per_run, levels)
     infinite = jnp.asarray(jnp.inf, dtype)
     state = RoundState(shared, per_run, levels, infinite, jnp.array(0))
-    state, minimum, fit = _advance(problem, state)
+    state, minimum, fit = advance_round(problem, state)
     first = minimum.first
     while bool(minimum.converged) and int(state.number) < MAX_ROUNDS:
         if float(state.change) < CONVERGED:
@@ -233,7 +222,7 @@ def fit_by_prediction(
             problem, was_accurate = refine_step(problem, state.shared, state.per_run, state.levels)
             if was_accurate:
                 break
-        state, minimum, fit = _advance(problem, state)
+        state, minimum, fit = advance_round(problem, state)
     minimum = eqx.tree_at(lambda m: m.first, minimum, first)
     notes = []
     if not float(state.change) < CONVERGED:
@@ -273,9 +262,9 @@ def make_prediction_fit(
             "parameters include its uncertainty."
         )
     added, shared, per_run = None, minimum.shared, minimum.per_run
-    filtered = filter_compiled(problem, shared, per_run, levels)
+    filtered = filter_runs(problem, shared, per_run, levels)
     if any(problem.is_estimated):
-        added = np.asarray(_level_covariance(problem, shared, per_run, levels, filtered))
+        added = np.asarray(covariance_from_levels(problem, shared, per_run, levels, filtered))
     fitted = FittedNoise(fit_problem, runs, minimum, white, {}, [], added)
     notes = [*notes, *new_notes]
     fit = make_fit(fitted, table, notes, problem.search, covariance)

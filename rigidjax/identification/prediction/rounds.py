@@ -5,7 +5,6 @@ other intensities have other gains, and their innovations follow from a linear K
 difference, without another integration.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -199,6 +198,8 @@ class LevelProblem(AbstractLinearisedFit):
         return jax.vmap(refilter_run)(self.filtered, self.columns, fit.runs.weights)
 
 
+# An executable of its own: it takes longest to compile, and every stage of a fit calls it.
+@persistent_jit
 def filter_runs(
     problem: PredictionProblem, shared: Array, per_run: Array, levels: NoiseLevels
 ) -> FilteredRun:
@@ -224,11 +225,7 @@ def _scaled_weights(weights: tuple[Array, ...], levels: NoiseLevels) -> tuple[Ar
 
 
 def start_levels(
-    problem: PredictionProblem,
-    shared: Array,
-    per_run: Array,
-    given: NoiseLevels,
-    filter_runs: Callable[..., FilteredRun] = filter_runs,
+    problem: PredictionProblem, shared: Array, per_run: Array, given: NoiseLevels
 ) -> NoiseLevels:
     """Return noise levels to start from: given ones, and natural ones where they are NaN."""
     if not any(problem.noise.is_estimated):
@@ -267,6 +264,7 @@ def _level_problem(
     )
 
 
+@persistent_jit
 def covariance_from_levels(
     problem: PredictionProblem,
     shared: Array,
@@ -283,16 +281,21 @@ def covariance_from_levels(
 
 
 def advance_round(
-    problem: PredictionProblem, state: RoundState, filtered: FilteredRun
+    problem: PredictionProblem, state: RoundState
 ) -> tuple[RoundState, Minimum, FitProblem]:
     """Estimate the noise levels, and minimise the innovations at fixed gains.
 
     The change is the root-mean-square one of the estimates, in standard errors, or the largest
     relative one of the levels.
 
-    **Arguments:** `filtered`, the runs at this state.
     **Returns:** also the minimum, and its least-squares problem.
     """
+    filtered = filter_runs(problem, state.shared, state.per_run, state.levels)
+    return _advance_filtered(problem, state, filtered)
+
+
+@persistent_jit
+def _advance_filtered(problem: PredictionProblem, state: RoundState, filtered: FilteredRun) -> Any:
     shared, per_run, levels = state.shared, state.per_run, state.levels
     gains = filtered.gains
     if problem.free.size:
