@@ -243,16 +243,14 @@ def _fit_row(case: str, count: int) -> Iterator[Row]:
     yield row
 
 
-def pendulum_fits(smoke: bool) -> Iterator[Row]:
-    """Yield times of fits of a double pendulum, few of them first."""
-    for count in (4,) if smoke else (1_000, 10_000):
-        yield from _fit_row("double pendulum", count)
-
-
-def body_fits(smoke: bool) -> Iterator[Row]:
-    """Yield times of fits of a free body, few of them first."""
-    for count in (4,) if smoke else (1_000, 100_000):
-        yield from _fit_row("free body", count)
+def fits(smoke: bool) -> Iterator[Row]:
+    """Yield times of fits of a free body and of a double pendulum, few of them first."""
+    counts = {"free body": (4,)}
+    if not smoke:
+        counts = {"free body": (1_000, 100_000), "double pendulum": (1_000, 10_000)}
+    for case, numbers in counts.items():
+        for count in numbers:
+            yield from _fit_row(case, count)
 
 
 def compilation(smoke: bool) -> Iterator[Row]:

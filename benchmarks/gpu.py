@@ -38,8 +38,7 @@ class Part(NamedTuple):
 PARTS = (
     Part("checks", "gpu_runs", 150),
     Part("throughput", "gpu_runs", 60),
-    Part("pendulum_fits", "gpu_fits", 150),
-    Part("body_fits", "gpu_fits", 150),
+    Part("fits", "gpu_fits", 300),
     Part("gradients", "gpu_runs", 60),
     Part("compilation", "gpu_compilation", 120),
     Part("other_runs", "gpu_runs", 90),

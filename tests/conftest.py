@@ -142,9 +142,12 @@ def pytest_terminal_summary(terminalreporter):
 # clearing, a worker that has run half of the suite holds nearly all of them and crashes.
 # They also take memory, with what was traced for them: two workers would fill 16 GB. Freed memory
 # goes back to the system only when asked, and what cannot be freed is no reason to clear again:
-# else every module would, at three seconds each.
+# else every module would, at three seconds each. A worker may fill half of its share of memory.
 _MANY_MAPS = 40_000
-_MANY_BYTES, _MOST_BYTES, _MORE_BYTES = 5e9, 8e9, 1.5e9
+_WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+_MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+_MANY_BYTES = max(5e9, 0.55 * _MEMORY / _WORKERS)
+_MOST_BYTES, _MORE_BYTES = 1.4 * _MANY_BYTES, 1.5e9
 _MAPS = pathlib.Path("/proc/self/maps")
 _PAGES = pathlib.Path("/proc/self/statm")
 _LIBC = ctypes.CDLL(None)

@@ -98,7 +98,7 @@ def step_in_branch(place, x):
 
 
 def test_hidden_comparisons_warn_and_a_declared_switch_replaces_them():
-    with pytest.warns(UserWarning, match="the law 'Push' compares values inside a loop"):
+    with pytest.raises(UserWarning, match="the law 'Push' compares values inside a loop"):
         options = dict(share=step_in_branch, solver=diffrax.Heun(), backend="xla")
         jax.jit(jax.jacfwd(lambda before: end((before, *INPUTS[1:]), **options))).lower(1.1)
     forward, reverse = gradients(share=None)
@@ -114,12 +114,13 @@ def test_a_comparison_does_not_change_runs_that_are_not_differentiated():
 
 
 def test_unsupported_solvers_and_second_derivatives_warn():
+    """A warning is an error in tests, and ends the compilation."""
     step = rj.solvers.EnergyMomentum()
-    with pytest.warns(UserWarning, match="structure-preserving solvers do not support them"):
+    with pytest.raises(UserWarning, match="structure-preserving solvers do not support them"):
         options = dict(solver=step, dt=0.01, backend="xla")
         by_place = jax.jacfwd(lambda place: end((*INPUTS[:2], place, INPUTS[3]), **options))
         jax.jit(by_place).lower(0.9)
-    with pytest.warns(UserWarning, match="second derivatives do not contain them"):
+    with pytest.raises(UserWarning, match="second derivatives do not contain them"):
         options = dict(solver=diffrax.Heun(), dt=0.5, max_steps=4, backend="xla")
         second = jax.jacfwd(jax.jacfwd(lambda before: end((before, *INPUTS[1:]), **options)))
         jax.jit(second).lower(1.1)

@@ -1,11 +1,13 @@
 """First lines of reports: a right model is not doubted, one that lacks a drag is."""
 
+import os
+
 import _studies as studies
 import numpy as np
 
 import rigidjax as rj
 
-COUNT = 100
+COUNT = 100 if os.environ.get("RIGIDJAX_TEST_ALL", "0") != "0" else 25
 
 
 def share_of_warnings(study, drag):
