@@ -91,6 +91,7 @@ class Lift(eqx.Module):
         return force, jnp.where(t > 0.05, state, reading)
 
 
+@pytest.mark.exhaustive
 def test_a_contact_opens_where_a_sampled_force_jumps():
     """The first sample reads the acceleration of the ball at rest, the second one lifts it."""
     model = rj.NullSpace(ball(rj.PointForce("ball", force=rj.Input("force", 3))))
@@ -130,6 +131,7 @@ def test_a_contact_without_a_load_opens_later():
 ROD = rj.Body.rod("rod", 1.0, 0.02, mass=1.0)
 
 
+@pytest.mark.exhaustive
 def test_a_rod_slides_down_with_its_tip_on_the_floor():
     """The tip of a rod that falls over on a smooth floor presses on it until the end."""
     theta, half, inertia = 0.5, 0.5, float(np.asarray(ROD.inertia)[1])

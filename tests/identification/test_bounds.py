@@ -110,6 +110,7 @@ def test_noise_is_estimated_at_a_bound():
     assert [b.label for b in found.bounds] == ["d"]
 
 
+@pytest.mark.exhaustive("options1")
 @pytest.mark.parametrize("options", [{"starts": 3}, {"segments": 3}])
 def test_search_reaches_the_bound_exactly(options):
     found = fit(ONE, **options)
@@ -157,6 +158,7 @@ def spins(inertia):
     return sol.states.angular_velocity[:, 0]
 
 
+@pytest.mark.exhaustive
 def test_a_flat_body_is_an_optimum():
     """A plate: noise would have its third Euler value negative in about half of the cases."""
     E = np.array([0.015, 0.01, 0.008])

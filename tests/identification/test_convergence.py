@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from identification.cases import inertia_of
 
 import rigidjax as rj
@@ -66,6 +67,7 @@ class Table(eqx.Module):
         return jnp.stack([jnp.interp(t, self.ts, v) for v in self.values])
 
 
+@pytest.mark.exhaustive
 def test_integration_errors_do_not_stop_a_fit_early():
     """The sum of squares jumps from trial to trial by more than there is to gain.
 

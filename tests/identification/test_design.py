@@ -113,6 +113,7 @@ class _Kink(eqx.Module):
         return jnp.array([1e-3, 2e-3, 0.0]) * (1.0 + jnp.arccos(1.0 - jnp.abs(self.size)))
 
 
+@pytest.mark.exhaustive
 def test_input_without_effect_raises():
     model = rj.NullSpace(rj.FixedPointBody(INERTIA, moment=_Kink(jnp.array(0.0))))
     size = Parameter("size", lambda e: e.model.system.moment.size, Bounded(-1.0, 1.0))

@@ -49,7 +49,10 @@ def largest_error(sides):
     return np.abs(found - wanted).max() / max(1.0, np.abs(wanted).max())
 
 
-@pytest.mark.exhaustive("slider-crank", "tree with every joint", "robot from a file")
+@pytest.mark.exhaustive(
+    "slider-crank", "tree with every joint", "loop with every joint", "robot from a file",
+    "ball with impacts",
+)  # fmt: skip
 @pytest.mark.parametrize("name", systems.SYSTEMS)
 def test_identities(name):
     out = quantities(name)

@@ -145,6 +145,7 @@ def test_seulex_recovers_from_a_step_that_diverges_at_a_stop():
     np.testing.assert_allclose(found.coordinates["h"][-1], expected.coordinates["h"][-1], atol=3e-4)
 
 
+@pytest.mark.exhaustive
 def test_infinite_slope_of_a_power_law_at_rest():
     """m x'' = F - c x'^n from rest, n < 1, compared with finite differences."""
 

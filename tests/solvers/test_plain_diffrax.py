@@ -87,6 +87,7 @@ CONTROLLERS = {
 }
 
 
+@pytest.mark.exhaustive(but=("BDF",))
 @pytest.mark.parametrize("name", CONTROLLERS)
 def test_coefficients_of_the_controller(name):
     y0 = (jnp.asarray(1.0), jnp.asarray(3.0))
@@ -115,6 +116,7 @@ def test_given_and_fixed_steps():
     assert np.max(np.abs(cut.ys[np.isfinite(times)][-1] - end)) < 1e-6
 
 
+@pytest.mark.exhaustive("Odex")
 @pytest.mark.parametrize("solver", [BDF(), Odex()], ids=["BDF", "Odex"])
 def test_backwards_and_saved_values(solver):
     """Dense output, saved steps, functions and times of a run from 2 to 0."""
@@ -137,6 +139,7 @@ def test_backwards_and_saved_values(solver):
     assert np.all(np.diff(solution.ts["steps"][: count + 1]) < 0)
 
 
+@pytest.mark.exhaustive(but=("Radau5", "Seulex"))
 @pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 def test_event_in_plain_diffrax(solver):
     """The pendulum passes the vertical after a quarter of its period."""

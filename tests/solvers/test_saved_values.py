@@ -63,7 +63,7 @@ EVERY = [
 ]  # fmt: skip
 
 
-@pytest.mark.exhaustive(but=("Dopri8", "Radau5", "Kvaerno5"))
+@pytest.mark.exhaustive(but=("Dopri8", "Radau5"))
 @pytest.mark.parametrize("solver", EVERY, ids=lambda x: type(x).__name__)
 def test_saved_values_are_as_accurate_as_steps(solver):
     tolerances = (1e-4, 1e-6) if type(solver) in LOOSE else (1e-4, 1e-6, 1e-8, 1e-10)

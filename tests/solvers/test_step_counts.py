@@ -45,6 +45,7 @@ def largest_ratio(ours, scipys):
     return np.exp(np.max(steps - np.polyval(np.polyfit(*scipy_runs, 1), errors)))
 
 
+@pytest.mark.exhaustive("van der Pol, 1e3")
 @pytest.mark.parametrize("problem", [van_der_pol(1e3), robertson(), hires()], ids=lambda p: p.name)
 def test_stiff_problems_take_the_steps_of_scipy(problem):
     f, jacobian = compile_for_scipy(problem.field)
@@ -85,6 +86,7 @@ def test_errors_of_other_solvers(solver, rtol):
         assert int(solution.stats["num_accepted_steps"]) < 1.3 * steps
 
 
+@pytest.mark.exhaustive
 def test_gear_with_play_takes_the_steps_of_scipy():
     """Geometric means over several gaps, as the error of a single run depends on luck.
 

@@ -3,12 +3,14 @@
 import diffrax
 import jax
 import numpy as np
+import pytest
 from solvers.conserving import models
 
 import rigidjax as rj
 from rigidjax.solvers import EnergyMomentum, ModelTerm
 
 
+@pytest.mark.exhaustive
 def test_plain_diffrax():
     """`diffrax.diffeqsolve` makes the same steps; backwards it undoes them, by symmetry."""
     body, state0 = models.quartic_body()

@@ -67,6 +67,7 @@ def test_body_without_joints_moves_independently(run):
     assert difference(sol.states, single.states, 2) < 1e-12
 
 
+@pytest.mark.exhaustive
 def test_unconnected_body_does_not_change_the_motion(run):
     """A speck of dust, welded to a body on a damped spring: the same step, joint or not."""
     dust = rj.Body("dust", 1e-14, (1e-14, 1e-14, 1e-14), (2.1, 0.1, 1.0))
@@ -99,6 +100,7 @@ def test_mean_quaternions_on_joints(run):
     assert np.log2(lost[0] / lost[1]) == pytest.approx(2.0, abs=0.02)
 
 
+@pytest.mark.exhaustive("Absolute")
 @pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Absolute])
 def test_welded_rods_move_as_one_rod(run, formulation):
     """Two rods in line are one of twice the length, with a damper at its end."""
