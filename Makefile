@@ -78,9 +78,12 @@ peers: $(VENV)/.installed-peers
 demo: $(VENV)/.installed
 	$(BIN)/rigidjax demo
 
+# Files with tests in single precision; to collect all others takes longer than to run these.
+FLOAT32 = $(if $(PYTEST_ARGS),,$(shell grep -rl --include='test_*.py' 'mark.float32' tests))
+
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations=20 $(PYTEST_ARGS)
-	RIGIDJAX_TEST_X64=0 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
+	RIGIDJAX_TEST_X64=0 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS) $(FLOAT32)
 
 test-all: export RIGIDJAX_TEST_ALL=1
 test-all: peers test

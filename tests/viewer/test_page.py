@@ -71,12 +71,14 @@ def test_rods_and_springs_end_at_their_points(page):
 
 
 def test_play_and_pause(page):
-    page.execute_script("rigidjaxViewer.seek(0)")
+    # So slowly that no browser reaches the end between two clicks.
+    page.execute_script("rigidjaxViewer.seek(0); rigidjaxViewer.speed = 0.01")
     click(page, "play")
-    wait_until(page, "v.time > 0.02")
+    wait_until(page, "v.time > 0")
     click(page, "play")
     assert ask(page, "v.playing") is False
-    assert 0.02 < ask(page, "v.time") <= TS[-1]
+    assert 0 < ask(page, "v.time") < TS[-1]
+    page.execute_script("rigidjaxViewer.speed = 1")
 
 
 def test_a_run_plays_at_its_own_speed_when_the_page_opens(page):

@@ -67,7 +67,6 @@ def test_body_without_joints_moves_independently(run):
     assert difference(sol.states, single.states, 2) < 1e-12
 
 
-@pytest.mark.exhaustive
 def test_unconnected_body_does_not_change_the_motion(run):
     """A speck of dust, welded to a body on a damped spring: the same step, joint or not."""
     dust = rj.Body("dust", 1e-14, (1e-14, 1e-14, 1e-14), (2.1, 0.1, 1.0))
