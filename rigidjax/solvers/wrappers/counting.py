@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from ...annotations import Args, Number, StepSizeResult, Terms, Time, Y
+from ...annotations import Args, Number, StepSizeResult, Time, Y
 from ..base.hooked import AbstractHook, End, HookedSolver, Start, hooks_of
 from ..explicit.unrolled import StageLoop, Unrolled
 
@@ -47,18 +47,8 @@ class CountingController(diffrax.AbstractStepSizeController):
     def wrap(self, direction: int | Array | np.ndarray) -> "CountingController":
         return CountingController(self.controller.wrap(direction))
 
-    def init(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        dt0: Time | None,
-        args: Args,
-        func: Callable[..., Y],
-        error_order: Number | None,
-    ) -> tuple[Time, PyTree]:
-        t, state = self.controller.init(terms, t0, t1, y0, dt0, args, func, error_order)
+    def init(self, *args: Any, **options: Any) -> tuple[Time, PyTree]:
+        t, state = self.controller.init(*args, **options)
         return t, (state, jnp.array(0))
 
     def adapt_step_size(
