@@ -49,7 +49,9 @@ def test_pendulum_with_a_stop():
     np.testing.assert_allclose(after.angles["hinge"][:4], STOP, atol=1e-12)
 
 
-def test_derivatives_equal_the_saltation_matrix():
+@pytest.mark.exhaustive("jacrev")
+@pytest.mark.parametrize("jacobian", ["jacfwd", "jacrev"])
+def test_derivatives_equal_the_saltation_matrix(jacobian):
     """A mass falls on a stop: its end depends on its start by two flows, and the matrix between."""
     mass, rail = rj.Body("mass", 2.0, (1.0,) * 3), rj.Prismatic("ground", "mass", (0, 0, 1))
     model = rj.Relative(rj.System(mass, rail, rj.Gravity((0, 0, -G))))
@@ -67,10 +69,9 @@ def test_derivatives_equal_the_saltation_matrix():
     before, after = np.array([-speed, -G]), np.array([E * speed, -G])  # rates of the unknowns
     saltation = jump + np.outer(after - jump @ before, gradient) / (gradient @ before)
     expected = [*(second @ saltation @ first), -gradient @ first / (gradient @ before)]
-    # Forward mode: `test_resting.py`.
-    weights = jnp.array([1.0, 2.0, 3.0])
-    reverse = jax.grad(lambda y0: end(y0) @ weights)(jnp.array([q, v]))
-    np.testing.assert_allclose(reverse, weights @ np.array(expected), rtol=1e-8)
+    # Reverse mode to an event, at each test: `test_transitions.py`.
+    found = getattr(jax, jacobian)(end)(jnp.array([q, v]))
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
 
 
 def test_revolutions_survive_an_impact():

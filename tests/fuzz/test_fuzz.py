@@ -50,6 +50,7 @@ def test_random_jaxprs_agree_with_xla(seed):
     assert "failure" not in found, found
 
 
+@pytest.mark.exhaustive("0")
 @pytest.mark.parametrize("seed", [0, 34])
 def test_random_systems_agree(seed):
     found = run.run_seed("system", seed, None, 0.0)

@@ -96,7 +96,6 @@ every_case = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.exhaustive("all")
 @every_case
 def test_admissible_velocities_satisfy_the_constraints(size, rotation, formulations):
     system, out = evaluate_everything(size, rotation, formulations)

@@ -9,7 +9,7 @@ from interval_coverage import KINDS, STUDIES, find_covered
 CASES = [(kind, name) for kind in KINDS for name in STUDIES]
 # One case for each way to intervals: of the model, of dependence, of a filter, of a bound.
 DEFAULT = {
-    "white": "double pendulum", "AR(2)": "free body",
+    "white": "double pendulum", "AR(1)": "free body",
     "process": "double pendulum", "active bound": "free body",
 }  # fmt: skip
 
