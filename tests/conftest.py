@@ -142,11 +142,12 @@ def pytest_terminal_summary(terminalreporter):
 # clearing, a worker that has run half of the suite holds nearly all of them and crashes.
 # They also take memory, with what was traced for them: two workers would fill 16 GB. Freed memory
 # goes back to the system only when asked, and what cannot be freed is no reason to clear again:
-# else every module would, at three seconds each. A worker may fill half of its share of memory.
+# else every module would, at three seconds each. A worker may fill half of its share of memory,
+# of which a container may have less than the machine: not above 7 GB.
 _MANY_MAPS = 40_000
 _WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 _MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-_MANY_BYTES = max(5e9, 0.55 * _MEMORY / _WORKERS)
+_MANY_BYTES = np.clip(0.55 * _MEMORY / _WORKERS, 5e9, 7e9)
 _MOST_BYTES, _MORE_BYTES = 1.4 * _MANY_BYTES, 1.5e9
 _MAPS = pathlib.Path("/proc/self/maps")
 _PAGES = pathlib.Path("/proc/self/statm")
@@ -156,6 +157,12 @@ _left = [0]
 
 def _resident() -> int:
     return int(_PAGES.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.fixture
+def exhaustive():
+    """Whether these are the tests of `make test-all`."""
+    return EXHAUSTIVE
 
 
 @pytest.fixture(autouse=True, scope="module")

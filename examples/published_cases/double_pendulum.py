@@ -152,8 +152,8 @@ def motion_errors(models, length):
 def pendulum_with_friction(values, rotor=0.003, delays=False):
     """Return the pendulum with Stribeck friction and the elbow's rotor.
 
-    Friction at rest decays at 0.5 rad/s to that in motion. **Arguments:** `delays`, whether the
-    torques have delays, of zero.
+    Friction falls from its level at rest to that in motion over a rate of 0.5 rad/s.
+    **Arguments:** `delays`, whether the torques have delays, which start at zero.
     """
     *_, b1, b2, cf1, cf2 = values
     laws = [

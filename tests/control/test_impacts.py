@@ -69,7 +69,7 @@ def test_derivatives_equal_the_saltation_matrix(jacobian):
     before, after = np.array([-speed, -G]), np.array([E * speed, -G])  # rates of the unknowns
     saltation = jump + np.outer(after - jump @ before, gradient) / (gradient @ before)
     expected = [*(second @ saltation @ first), -gradient @ first / (gradient @ before)]
-    # Reverse mode to an event, at each test: `test_transitions.py`.
+    # `test_transitions.py` has reverse mode up to an event.
     found = getattr(jax, jacobian)(end)(jnp.array([q, v]))
     np.testing.assert_allclose(found, expected, rtol=1e-8)
 

@@ -98,6 +98,7 @@ def step_in_branch(place, x):
 
 
 def test_hidden_comparisons_warn_and_a_declared_switch_replaces_them():
+    """The warning is an error in tests, and ends the compilation."""
     with pytest.raises(UserWarning, match="the law 'Push' compares values inside a loop"):
         options = dict(share=step_in_branch, solver=diffrax.Heun(), backend="xla")
         jax.jit(jax.jacfwd(lambda before: end((before, *INPUTS[1:]), **options))).lower(1.1)
@@ -114,7 +115,7 @@ def test_a_comparison_does_not_change_runs_that_are_not_differentiated():
 
 
 def test_unsupported_solvers_and_second_derivatives_warn():
-    """A warning is an error in tests, and ends the compilation."""
+    """The warnings are errors in tests, and end the compilation."""
     step = rj.solvers.EnergyMomentum()
     with pytest.raises(UserWarning, match="structure-preserving solvers do not support them"):
         options = dict(solver=step, dt=0.01, backend="xla")
